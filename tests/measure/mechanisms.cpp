@@ -7,6 +7,7 @@
 #include <assay/measure/procedure.hpp>
 #include <assay/stats/signed_rank.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -212,7 +213,9 @@ TEST_CASE("one slow epoch of eight does not hide that all eight agree") {
       all.add_block(block, cells);
       all.close_epoch();
     }
-    return measure::judge(all, clock::wall, 0, stats::alpha_schedule(96, 0.05, 1).front(), 0.01, 0);
+    auto const plan = stats::alpha_schedule(96, 0.05, 1);
+    auto const at = std::ranges::find(plan, all.epochs(), &stats::interim_analysis::epochs);
+    return measure::judge(all, clock::wall, 0, *at, 0.01, 0);
   };
   auto const agreed = judged({2, 2.01, 1.99, 2, 2.02, 1.98, 2, 4});
   CHECK(agreed.found.outcome == verdict::slower);
@@ -221,6 +224,13 @@ TEST_CASE("one slow epoch of eight does not hide that all eight agree") {
   auto const open = judged({1, 1.001, 0.999, 1, 1.002, 0.998, 1, 1.5});
   CHECK(open.skewed);
   CHECK(open.found.outcome == verdict::inconclusive);
+
+  // Of 16 epochs with two slow ones, pairs have one mean.
+  std::vector<double> sixteen(16, 1.0);
+  sixteen[3] = sixteen[9] = 1.5;
+  auto const merged = judged(sixteen);
+  CHECK(merged.epochs_in_group == 2);
+  CHECK_FALSE(merged.skewed);
 }
 
 TEST_CASE("means of logs of cells without outliers, as verdicts were once made, miss slow calls") {

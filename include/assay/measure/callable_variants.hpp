@@ -75,6 +75,8 @@ struct callable_list {
   };
   std::vector<entry> entries;
   options chosen;
+  /// The share of a call's time that the place of captured values may be worth: see `placed`.
+  static constexpr double immovable_placement = 0.15;
 
   template <callable_kind Kind, class F>
   void add(std::string label, named_callable<Kind, F> callable) {
@@ -112,7 +114,7 @@ struct callable_list {
                        return with->build(now, label, make);
                      }});
       if (own_buffers && each.brings_buffers) { all.back().placement = support::placement; }
-      if (each.immovable) { all.back().placement = std::max(0.15, support::placement); }
+      if (each.immovable) { all.back().placement = immovable_placement; }
     }
     return all;
   }
@@ -131,7 +133,8 @@ struct callable_list {
       if (!each.immovable) { continue; }
       notes.push_back("\"" + each.label +
                       "\" cannot be copied: what it has captured stays in one place in all epochs, "
-                      "which may be worth 15 %");
+                      "which may be worth " +
+                      share_text(immovable_placement));
     }
     return notes;
   }
@@ -153,8 +156,6 @@ struct callable_list {
     auto const with = std::make_shared<support>(asked);
     auto const watch = with->watch();
     bool const own_buffers = keeps_own_buffers(*with);
-    // A second instance of such a control would touch its buffers twice as often as the others.
-    asked.hidden_control = asked.hidden_control && !(own_buffers && entries.front().brings_buffers);
     auto found = measure::run_right(variants(with, own_buffers), contrasts, watched(asked, watch));
     watch.describe(found);
     for (auto& note : scope(own_buffers)) { found.notes.push_back(std::move(note)); }

@@ -26,9 +26,8 @@ inline constexpr double long_launch_seconds = 20e-3;
 /// - Enough of the fastest to fill `cell_seconds`, at most `most_launches`. Cells of the slowest
 /// take
 ///   at most ten times `cell_seconds`.
-/// - At least 4, so that an epoch has 16 launches of each variant. Simulated calls of which one in
-///   20 takes three times as long need so many: with 4 in an epoch, the interval holds the true
-///   ratio of means in 67 % of cases. At least 5 below 0.2 ms.
+/// - At least 4, so that an epoch has 16 launches of each variant; at least 5 below 0.2 ms. Where
+///   one simulated call in 20 is slow, 4 launches in an epoch give intervals of 67 %.
 /// - One where the slowest takes more than 20 ms.
 inline int launches_per_cell(double fastest, double slowest, double cell_seconds,
                              int most_launches = 200, double with_preparation = 0) {

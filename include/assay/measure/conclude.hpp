@@ -157,6 +157,10 @@ class result_builder {
       found.reason =
           "the placement of buffers that a callable keeps may be worth " + share_text(placement);
     }
+    if (by.epochs_in_group > 1 && found.primary) {
+      note("a few epochs hold slow calls, so " + std::to_string(by.epochs_in_group) +
+           " neighbouring epochs have one mean in " + found.contrast_name);
+    }
     if (by.placed) { reasons.push_back(placement_reason(judged.effect, placement)); }
     if (by.skewed) { reasons.push_back(skewness_reason(end_.last_analysis->epochs)); }
     if (control && control->differs && judged.outcome != verdict::inconclusive) {
@@ -176,7 +180,10 @@ class result_builder {
     found.outcome = judged.outcome;
     found.exceeds_margin = judged.exceeds_margin;
     found.effect = to_estimate(judged.effect, 1 - options_.alpha);
-    if (on == result_.primary) { found.typical_ratio = typical_ratio(k, judged.effect.estimate); }
+    if (found.primary && found.what == contrast::kind::difference) {
+      found.typical_ratio =
+          end_.typical.differing_ratio(contrasts_[k], judged.effect.estimate, options_.margin);
+    }
     add_vetoes(on, k, judged, reasons);
     auto const carried =
         carry_over_objection(judged, until_analysis(effects_.carry_over(on, k)), options_.margin,
@@ -207,14 +214,6 @@ class result_builder {
            share_text(std::expm1(effects_.deviation(on, v))) + " from epoch to epoch";
   }
 
-  /// The ratio of typical calls, where it differs from that of mean times by more than the margin.
-  double typical_ratio(std::size_t k, double effect) const {
-    double const typical = end_.typical.log_ratio(contrasts_[k]);
-    bool const differs = contrasts_[k].what == contrast::kind::difference &&
-                         std::abs(typical - effect) > std::log1p(options_.margin);
-    return differs ? std::exp(typical) : std::numeric_limits<double>::quiet_NaN();
-  }
-
   void add_vetoes(clock on, std::size_t k, stats::classification const& judged,
                   std::vector<std::string>& reasons) {
     auto const coarse =
@@ -230,8 +229,8 @@ class result_builder {
           empty_call_veto(variants_[v].label, result_.variants[v].on(by).median, empty_seconds(by));
       if (empty) { reasons.push_back(*empty); }
     }
-    auto const small = call_veto(judged, launch_seconds(on, k), empty_seconds(on));
-    if (small && on_host) { reasons.push_back(*small); }
+    auto const small = call_veto(judged, launch_seconds(on, k), on_host ? empty_seconds(on) : 0);
+    if (small) { reasons.push_back(*small); }
     if (on == result_.primary && contrasts_[k].what == contrast::kind::difference) {
       auto const split = clock_split(contrasts_[k].name, judged.effect, log_clock_ratio(k));
       if (split) { note(*split); }

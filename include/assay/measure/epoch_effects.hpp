@@ -22,8 +22,8 @@ namespace assay::measure {
 /// Collects the cells of an epoch, and closes it with one log ratio for each contrast and clock.
 ///
 /// The effect of an epoch is the contrast of the logs of mean times. A mean is over all timed
-/// launches of an instance in the epoch, and no launch is left out because it is long: a variant
-/// whose every ninth call is slow is slow. Exchanged labels negate the effect bit for bit. A clock
+/// launches of an instance in the epoch. No launch is left out because it is long, since a variant
+/// with a few slow calls is slow. Exchanged labels negate the effect bit for bit. A clock
 /// that is missing in a cell has NaN effects for that epoch.
 class epoch_effects {
  public:
@@ -74,10 +74,8 @@ class epoch_effects {
 
   /// Turns the cells since the last call into one effect for each contrast and clock.
   void close_epoch() {
-    cells_.push_back(4.0 * static_cast<double>(clocks_.front().blocks.size()));
-    blocks_ += static_cast<int>(clocks_.front().blocks.size());
+    blocks_.push_back(static_cast<double>(clocks_.front().blocks.size()));
     for (auto& each : clocks_) { close(each); }
-    ++epochs_;
     drop_epoch();
   }
 
@@ -89,7 +87,7 @@ class epoch_effects {
     }
   }
 
-  int epochs() const noexcept { return epochs_; }
+  int epochs() const noexcept { return static_cast<int>(blocks_.size()); }
 
   /// One log ratio for each closed epoch.
   std::vector<double> const& effects(clock on, std::size_t contrast) const {
@@ -113,8 +111,8 @@ class epoch_effects {
   /// The standard deviation of the log mean times of an instance between epochs.
   double deviation(clock on, std::size_t instance) const {
     std::vector<double> logs;
-    for (std::size_t e = 0; e < cells_.size(); ++e) {
-      logs.push_back(std::log(at(on).sums[e][instance] / cells_[e]));
+    for (std::size_t e = 0; e < blocks_.size(); ++e) {
+      logs.push_back(std::log(at(on).sums[e][instance] / blocks_[e]));
     }
     return stats::standard_deviation(logs);
   }
@@ -149,10 +147,10 @@ class epoch_effects {
   }
 
   /// Blocks in a closed epoch, on average.
-  double mean_blocks() const noexcept { return 1.0 * blocks_ / std::max(1, epochs_); }
+  double mean_blocks() const noexcept { return stats::mean(blocks_); }
 
   /// True if every cell has this clock.
-  bool complete(clock on) const noexcept { return at(on).complete && epochs_ > 0; }
+  bool complete(clock on) const noexcept { return at(on).complete && epochs() > 0; }
   /// True if some cell has this clock.
   bool seen(clock on) const noexcept { return at(on).seen; }
 
@@ -237,9 +235,7 @@ class epoch_effects {
   std::size_t variants_, instances_;
   std::vector<contrast> contrasts_;
   std::array<of_clock, 3> clocks_;
-  int epochs_ = 0;
-  int blocks_ = 0;             // in all closed epochs
-  std::vector<double> cells_;  // of an instance, by closed epoch
+  std::vector<double> blocks_;  // by closed epoch
 };
 
 /// Collects the times of launches that were timed one by one. A verdict is about mean times, and
@@ -282,6 +278,15 @@ class typical_calls {
       effects.push_back(sum);
     }
     return stats::summarise(effects).median;
+  }
+
+  /// The ratio of typical launches, if it differs from that of mean times, a log ratio of `effect`,
+  /// by more than the margin; else NaN.
+  double differing_ratio(contrast const& by, double effect, double margin) const {
+    double const typical = log_ratio(by);
+    return std::abs(typical - effect) > std::log1p(margin)
+               ? std::exp(typical)
+               : std::numeric_limits<double>::quiet_NaN();
   }
 
   /// The share of launches that take at least half as long again as the median of their epoch, and

@@ -36,12 +36,15 @@ inline std::string percent_text(double share) {
   return text;
 }
 
-/// A share as text without a sign: "2 %".
-inline std::string share_text(double share) {
+/// A number with three digits.
+inline std::string digits_text(double value) {
   char text[32];
-  (void)std::snprintf(text, sizeof text, "%.3g %%", 100 * share);
+  (void)std::snprintf(text, sizeof text, "%.3g", value);
   return text;
 }
+
+/// A share as text without a sign: "2 %".
+inline std::string share_text(double share) { return digits_text(100 * share) + " %"; }
 
 /// The hidden control: variant 0 against its own second instance.
 struct control_check {
@@ -103,21 +106,25 @@ inline std::optional<objection> carry_over_objection(stats::classification const
           " of the effect, without which it is " + std::string{to_string(without.outcome)}};
 }
 
+/// The difference of a sign in nanoseconds per launch, if it is below `finest` seconds.
+inline std::optional<double> difference_below(stats::classification const& found,
+                                              double launch_seconds, double finest) {
+  double const difference = std::abs(std::expm1(found.effect.estimate)) * launch_seconds;
+  if (!stats::is_sign(found.outcome) || !(difference < finest)) { return {}; }
+  return 1e9 * difference;
+}
+
 /// The reason why the clock is too coarse for this verdict, if it is. A sign needs a difference per
 /// launch of at least one tick of the clock, divided by the launches of a cell.
 inline std::optional<std::string> resolution_veto(stats::classification const& found,
                                                   double launch_seconds, double tick_seconds,
                                                   double launches) {
-  if (found.outcome != verdict::faster && found.outcome != verdict::slower) { return {}; }
-  double const difference = std::abs(std::expm1(found.effect.estimate)) * launch_seconds;
   double const finest = tick_seconds / launches;
-  if (!(difference < finest)) { return {}; }
-  char text[160];
-  (void)std::snprintf(text, sizeof text,
-                      "clock: a difference of %.3g ns per launch is under its resolution of %.3g "
-                      "ns; use a longer launch or longer cells",
-                      1e9 * difference, 1e9 * finest);
-  return text;
+  auto const small = difference_below(found, launch_seconds, finest);
+  if (!small) { return {}; }
+  return "clock: a difference of " + digits_text(*small) +
+         " ns per launch is under its resolution of " + digits_text(1e9 * finest) +
+         " ns; use a longer launch or longer cells";
 }
 
 /// The reason against any verdict on a variant that takes no longer than a call that does nothing.
@@ -125,37 +132,31 @@ inline std::optional<std::string> resolution_veto(stats::classification const& f
 inline std::optional<std::string> empty_call_veto(std::string const& label, double launch_seconds,
                                                   double empty_seconds) {
   if (!(launch_seconds < longest_empty * empty_seconds)) { return {}; }
-  char text[160];
-  (void)std::snprintf(text, sizeof text,
-                      "\" takes %.3g ns, no longer than an empty call (%.3g ns); the compiler may "
-                      "have removed its work: return a result, or pass it to assay::keep",
-                      1e9 * launch_seconds, 1e9 * empty_seconds);
-  return "\"" + label + text;
+  return "\"" + label + "\" takes " + digits_text(1e9 * launch_seconds) +
+         " ns, no longer than an empty call (" + digits_text(1e9 * empty_seconds) +
+         " ns); the compiler may have removed its work: return a result, or pass it to "
+         "assay::keep";
 }
 
 /// The reason why a call on the host is too short for this sign, if it is. The place of its code
 /// moves the time of a call by up to that of an empty one.
 inline std::optional<std::string> call_veto(stats::classification const& found,
                                             double launch_seconds, double empty_seconds) {
-  if (!stats::is_sign(found.outcome)) { return {}; }
-  double const difference = std::abs(std::expm1(found.effect.estimate)) * launch_seconds;
-  if (!(difference < empty_seconds)) { return {}; }
-  char text[160];
-  (void)std::snprintf(text, sizeof text,
-                      "a difference of %.3g ns is less than an empty call takes (%.3g ns), which "
-                      "the place of the code can explain; do more work in a call",
-                      1e9 * difference, 1e9 * empty_seconds);
-  return text;
+  auto const small = difference_below(found, launch_seconds, empty_seconds);
+  if (!small) { return {}; }
+  return "a difference of " + digits_text(*small) + " ns is less than an empty call takes (" +
+         digits_text(1e9 * empty_seconds) +
+         " ns), which the place of the code can explain; do more work in a call";
 }
 
 /// The reason against a sign that the placement of kept buffers may explain.
 inline std::string placement_reason(stats::interval const& effect, double placement) {
   return percent_text(std::expm1(effect.estimate)) +
          " may be the placement of your buffers, which is worth up to " + share_text(placement) +
-         ": use a factory, which has new ones in each epoch: [=](assay::setup& make) { auto const "
-         "x = "
-         "make.random<float>(n); return [=](/* stream */) { /* work on x.data() */ }; }. Or say "
-         "options::same_buffers where both use the same buffers";
+         ": use a factory, which has new ones in each epoch: "
+         "[=](assay::setup& make) { auto const x = make.random<float>(n); "
+         "return [=](/* stream */) { /* work on x.data() */ }; }. "
+         "Or say options::same_buffers where both use the same buffers";
 }
 
 /// The reason against any verdict where slow calls are too few to know their share of the mean.

@@ -34,8 +34,7 @@ namespace assay::measure {
 /// - `wall`: from the first launch, on an idle stream, until the stream has drained.
 ///
 /// Each launch is timed by itself in cells of few launches, with a cold cache, and where some work
-/// of the comparison changes its input. What it needs before it, a flush or its first content, lies
-/// outside the timed region.
+/// of the comparison changes its input. A flush or a restored input before a launch is not timed.
 ///
 /// Every cell ends with a drain of the device. It finds work on other streams that outlasts the
 /// given stream by 100 us or more.
@@ -59,8 +58,6 @@ class launch_subject final : public subject {
       set.work = make(*set.arrays);
       if (set.arrays->has_state()) { session_->restore_inputs(); }
     }
-    no_arrays_ = std::make_unique<setup>(
-        std::make_unique<arrays::device_array_store>(session_->place(), stream_, 0), 0);
     stream_.synchronize();
   }
 
@@ -88,7 +85,7 @@ class launch_subject final : public subject {
     device_guard const guard{session_->place()};
     timed_ = true;
     auto const& set = of(buffer_set);
-    auto mean = timed(set.work, *set.arrays, launches);
+    auto mean = timed(set.work, set.arrays.get(), launches);
     check_for_escaped_work(set);
     return mean;
   }
@@ -101,7 +98,7 @@ class launch_subject final : public subject {
       launch_session::enqueue_nothing(::cuda::stream_ref{on});
     };
     call(nothing, 2);  // as before other cells
-    return timed(nothing, *no_arrays_, launches);
+    return timed(nothing, nullptr, launches);
   }
 
   std::optional<std::string> verify(int buffer_set) override {
@@ -140,8 +137,8 @@ class launch_subject final : public subject {
   using work = std::function<void(CUstream_st*)>;
   using buffers = buffer_set<void(CUstream_st*)>;
   using steady_clock = std::chrono::steady_clock;
-  static constexpr int few =
-      4;  ///< launches of a cell, each from 0.25 ms on: an event is below 1 %
+  /// Launches of a cell, each of 0.25 ms or more: a pair of events takes less than 1 % of it.
+  static constexpr int few = 4;
   /// Launches behind a closed latch, with what prepares each: a stream takes some 1000 operations.
   static constexpr int most_prepared = 50;
 
@@ -161,13 +158,13 @@ class launch_subject final : public subject {
   /// True if something is done before each launch that does not belong to its time.
   bool prepares() const noexcept { return session_->cold_cache() || session_->restores(); }
 
-  void prepare(setup& arrays) {
-    arrays.restore();
+  void prepare(setup* arrays) {
+    if (arrays != nullptr) { arrays->restore(); }
     if (session_->cold_cache()) { session_->flush_cache(stream_); }
   }
 
-  /// Times launches in batches of as many as can be enqueued at once.
-  cell timed(work const& what, setup& arrays, int launches) {
+  /// Times launches in batches of as many as can be enqueued at once; `arrays` may be null.
+  cell timed(work const& what, setup* arrays, int launches) {
     bool const one_by_one = prepares() || (launches <= few && session_->primary() == clock::gpu);
     bool const alone =
         prepares() && (session_->primary() == clock::wall || session_->lines_persist());
@@ -190,7 +187,7 @@ class launch_subject final : public subject {
 
   /// Enqueues launches, in a held stream where the comparison holds streams, and waits for them.
   /// Returns their summed seconds.
-  cell batch(work const& what, setup& arrays, int launches, bool one_by_one) {
+  cell batch(work const& what, setup* arrays, int launches, bool one_by_one) {
     bool const held = session_->held();
     bool const by_wall = session_->primary() == clock::wall;
     if (by_wall) {
@@ -244,7 +241,7 @@ class launch_subject final : public subject {
   void learn_how_it_enqueues(buffers const& of) {
     if (!session_->held()) { return; }
     auto const seconds_of = [&](work const& what, int launches) {
-      return batch(what, *of.arrays, launches, true)[clock::gpu];
+      return batch(what, of.arrays.get(), launches, true)[clock::gpu];
     };
     if (double const once = seconds_of(of.work, 1); once > 20e-6 || !session_->held()) { return; }
     constexpr int many = 16;
@@ -259,8 +256,8 @@ class launch_subject final : public subject {
   /// Throws where work that the callable enqueued still runs on other streams.
   ///
   /// After the stream has drained, the device is idle, unless there is work on other streams. A
-  /// host thread can lose its processor during a drain, but not three times in turn. Whose work it
-  /// is shows without the callable: work of another thread goes on then.
+  /// host thread can lose its processor during a drain, but not three times in turn. Work of
+  /// another thread goes on while the callable rests.
   void check_for_escaped_work(buffers const& of) {
     if (session_->shared()) { return; }
     escapes_ = drain_is_long() ? escapes_ + 1 : 0;
@@ -301,7 +298,6 @@ class launch_subject final : public subject {
   std::shared_ptr<stream const> shared_stream_;
   stream const& stream_;
   std::array<buffers, 2> sets_;
-  std::unique_ptr<setup> no_arrays_;  ///< of launches that do nothing
   std::vector<event> events_;
   bool timed_ = false;  ///< a cell has run
   bool learns_;         ///< in the first epoch, `verify` also calls `learn_how_it_enqueues`

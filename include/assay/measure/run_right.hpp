@@ -143,11 +143,16 @@ class merged_result {
 /// Where all contrasts are ratios of two variants and two or more variants are left, these run
 /// again without the wrong one, in the time that is left. Its contrasts are WRONG ANSWER with the
 /// reason. Variants that were held against it are held against the first one that is left, and a
-/// note says so. Such a comparison has no `failure`.
+/// note says so. Such a comparison has no `failure`. A control with a `placement` has no second
+/// instance.
 template <class Clock = std::chrono::steady_clock>
 comparison run_right(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
                      options const& chosen = {}) {
-  auto found = run<Clock>(variants, contrasts, chosen);
+  // The second instance of a control that keeps its buffers would touch them twice as often.
+  auto asked = chosen;
+  asked.hidden_control =
+      chosen.hidden_control && !variants.empty() && variants.front().placement == 0;
+  auto found = run<Clock>(variants, contrasts, asked);
   bool const is_wrong =
       found.failed_variant >= 0 &&
       std::any_of(found.findings.begin(), found.findings.end(),
@@ -163,8 +168,6 @@ comparison run_right(std::vector<variant> const& variants, std::vector<contrast>
   right.erase(right.begin() + static_cast<std::ptrdiff_t>(wrong));
   auto again = chosen;
   again.seed = found.seed;
-  // A stand-in that keeps its buffers shares them with its second instance.
-  again.hidden_control = chosen.hidden_control && right.front().placement == 0;
   again.max_seconds = std::max(1e-3, chosen.max_seconds - found.seconds);
   auto rest = run_right<Clock>(right, left, again);
   return detail::merged_result{std::move(found), wrong, std::move(rest)}.merge();

@@ -31,8 +31,7 @@ constexpr std::string_view to_string(clock which) noexcept {
   return names[static_cast<std::size_t>(which)];
 }
 
-/// How many of a subject's results are compared with what is right: no array, some, or all that its
-/// work writes.
+/// The arrays of results that are compared with what is right: none, some, or all of them.
 enum class checks { none, part, all };
 
 constexpr std::string_view to_string(checks which) noexcept {
@@ -85,7 +84,7 @@ class subject {
   virtual double bytes() const { return 0; }
   virtual double flops() const { return 0; }
 
-  /// How many of its results `verify` compares with what is right.
+  /// The results that `verify` compares with what is right.
   virtual checks checked() const { return checks::none; }
 
   /// Times a cell of calls of the same kind that do nothing, in the same way; nothing where a
