@@ -174,7 +174,7 @@ FIGURES = [
     ("two processes of one build", "<= 5 false of 100", "false_alarms", ["processes", "total"],
      "{false_alarms} false of {trials}; {median_seconds_per_verdict:.1f} s a verdict",
      at_most(5 / 100, "false_alarms", of="trials")),
-    ("comparisons of equal work by mean times, 11 kinds", "<= 2.5 % false", "false_alarms_of_means", ["as_used", "total"],
+    ("comparisons of equal work by mean times, 14 kinds", "<= 2.5 % false", "false_alarms_of_means", ["as_used", "total"],
      "{false_alarms} false of {trials}; {inconclusive} INCONCLUSIVE, {unproven} UNPROVEN; {median_seconds_per_verdict:.2f} s",
      at_most(0.025, "false_alarms", of="trials")),
     ("1 launch in 5, 7, 9 or 20 takes three times as long, launches of 10 us, 100 us and 1 ms", "all SLOWER, truth in >= 10 of 12",
@@ -186,6 +186,13 @@ FIGURES = [
      at_most(5, "false_alarms"), at_least(60, "equivalent")),
     ("kernels without work", "0 false of 16", "plain_callables", ["without_work", "total"],
      "{false_alarms} false of {trials}; {unproven} UNPROVEN", exactly(0, "false_alarms")),
+    *((f"equal plain host calls of {name}, two cores that builds keep busy", "<= 9 false, >= 80 of 100 decided",
+       "plain_host_calls", [f"equal, {name}"],
+       "{false_alarms} false of {trials}; {equivalent} EQUIVALENT, {inconclusive} INCONCLUSIVE, {unproven} UNPROVEN",
+       at_most(9, "false_alarms"), at_least(80, "equivalent")) for name in ("4 us", "1 ms")),
+    *((f"host calls, {name}", "0 false of 16", "plain_host_calls", [name],
+       "{false_alarms} false of {trials}; {unproven} UNPROVEN", exactly(0, "false_alarms"))
+      for name in ("no work", "removed work", "work of 3 ns")),
     ("equal work with a confounder: placement, warm cache, first touch", "<= 5 % false", "confounders",
      ["factories", "total"], "{false_alarms} false of {trials}", at_most(0.05, "false_alarms", of="trials")),
     *((f"false alarms of comparisons of an all-reduce with itself, `{how}`", "<= 15 (5 % give this in 95 of 100 runs)",
@@ -194,6 +201,10 @@ FIGURES = [
        "{kept[false_alarms]} of {kept[trials]}", at_most(15, "renewed", "false_alarms"))
       for how in ("two_shot", "ll_push")),
     *((f"real slow-down of {name} found, with `run_until_sign`", ">= 90 %", "detection", ["slow_downs", "found", {"name": kind}],
+       "{found} of {trials}, truth in {coverage:.1%} of intervals, {median_seconds_per_verdict:.2f} s a verdict",
+       at_least(0.9, "found", of="trials"))
+      for kind, name in (("copy_40us", "0.3 % of a copy of 40 us"), ("copy_200us", "0.2 % of a copy of 200 us"))),
+    *((f"the same of {name}, on an H200", ">= 90 %", "detection_h200", ["slow_downs", "found", {"name": kind}],
        "{found} of {trials}, truth in {coverage:.1%} of intervals, {median_seconds_per_verdict:.2f} s a verdict",
        at_least(0.9, "found", of="trials"))
       for kind, name in (("copy_40us", "0.3 % of a copy of 40 us"), ("copy_200us", "0.2 % of a copy of 200 us"))),
