@@ -6,8 +6,9 @@
 #include "best_threshold.hpp"
 #include "crossover_check.hpp"
 #include "offload_sweep.hpp"
+#include "rivals.hpp"
+#include "tree.hpp"
 
-#include <assay/dispatch/tree.hpp>
 #include <assay/measure/regret.hpp>
 
 #include <algorithm>
@@ -49,16 +50,16 @@ struct dispatch_study {
   /// The calls of all kinds that judge.
   measure::timed_calls all_calls() const { return joined(&call_kind::timed); }
   /// The tree that the training calls of all kinds give; none where there are no such calls.
-  std::optional<dispatch::choose::tree> tree() const {
-    std::vector<dispatch::tree_row> rows;
+  std::optional<examples::tree> trained_tree() const {
+    std::vector<tree_row> rows;
     for (auto const& each : joined(&call_kind::training).calls) {
-      auto& row = rows.emplace_back(dispatch::tree_row{each.known, each.halves[0]});
+      auto& row = rows.emplace_back(tree_row{each.known, each.halves[0]});
       for (std::size_t p = 0; p < row.seconds.size(); ++p) { row.seconds[p] += each.halves[1][p]; }
     }
     if (rows.empty()) { return {}; }
     std::vector<dispatch::path> paths;
     for (auto const& each : of.paths()) { paths.push_back(each.where); }
-    return dispatch::train_tree(paths, rows);
+    return train_tree(paths, rows);
   }
 
  private:
@@ -106,9 +107,9 @@ inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
     rows.push_back(std::move(row));
   };
   add(choose::by_model{}, "model", false);
-  if (auto const tree = study.tree()) { add(*tree, "tree", false); }
-  add(choose::history{}, "history");
-  add(choose::power_law{}, "power law");
+  if (auto const tree = study.trained_tree()) { add(*tree, "tree", false); }
+  add(history{}, "history");
+  add(power_law{}, "power law");
   add(best_threshold(all, study.of), "tuned threshold");
   for (auto const& each : study.rules) { add(each.policy, each.name); }
   for (auto const& each : study.of.paths()) {
@@ -238,7 +239,7 @@ dispatch_study study_dispatch(std::vector<dispatch::path> const& paths,
     add("mixed", std::nullopt, nullptr);
   }
   if (options.make_other) { add("other shapes", std::nullopt, nullptr); }
-  bool const traces = options.trace && options.traced > 0 && traced_path(of);
+  bool const traces = options.trace && options.traced > 0 && dispatch::traced_path(of);
   for (std::size_t k = 0; traces && k < found.kinds.size(); ++k) {
     auto& kind = found.kinds[k];
     kind.traced = time(kind.name, memories[k], "traced", options.traced, true);

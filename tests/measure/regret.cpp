@@ -2,6 +2,7 @@
 // assay-test-flags: -O1
 #include "catch.hpp"
 #include "dispatch/best_threshold.hpp"
+#include "dispatch/rivals.hpp"
 #include "dispatch/saxpy.hpp"
 #include "dispatch/synthetic_machine.hpp"
 
@@ -133,8 +134,8 @@ TEST_CASE("the model beats its rivals on curves that no power law fits", "[measu
     auto const timed =
         timed_with([&](std::size_t p, double n) { return machine.truth[p](n); }, 3, 0.01, seed + m);
     model += measure::judge(timed, costs, choose::by_model{}).total;
-    law += measure::judge(timed, costs, choose::power_law{}).total;
-    history += measure::judge(timed, costs, choose::history{}).total;
+    law += measure::judge(timed, costs, examples::power_law{}).total;
+    history += measure::judge(timed, costs, examples::history{}).total;
   }
   std::cout << "mean regret: model " << 2 * model << " %, power law " << 2 * law << " %, history "
             << 2 * history << " %\n";

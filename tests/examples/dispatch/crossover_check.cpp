@@ -15,8 +15,8 @@
 #include <vector>
 
 using namespace assay;
-using dispatch::crossover;
 using examples::check_crossover;
+using examples::crossover;
 
 namespace {
 
@@ -142,7 +142,7 @@ TEST_CASE("predicted crossovers of simulated machines are close to bisected ones
   for (std::uint64_t m = 0; m < 60; ++m) {
     test::synthetic_machine machine{stats::derive_seed(seed, m)};
     auto const costs = machine.calibrated(seed + m + 1);
-    auto const said = find_crossover(costs, on::host{1}, on::host{16});
+    auto const said = examples::find_crossover(costs, on::host{1}, on::host{16});
     if (said.crossings.size() != 1 || said.doubtful || !(said.crossings[0].low > 0)) { continue; }
     stats::random_source random{seed + m};
     auto const found = check_crossover(said, {16, 1 << 24}, 1, [&](std::size_t size) {
