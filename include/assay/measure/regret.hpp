@@ -27,28 +27,25 @@ using dispatch::timed_calls;
 struct regret {
   std::string chooser;
   double total = 0;  ///< the sum of all chosen times over the sum of all best times, less 1
-  /// The mean regret of single calls of 5 us and more, where each call counts as much. A few long
-  /// calls decide the total: the longest tenth had 77 to 87 % of the time in the committed study.
-  double mean = 0;
-  double p95 = 0;  ///< of single calls
-  double max = 0;
+  /// Of single calls of 5 us and more, where each counts as much: a few long calls decide the
+  /// total. In the committed study the longest tenth had 77 to 87 % of the time.
+  double mean = 0, p95 = 0, max = 0;
   /// In one half, the time of the path that was best in the other, over the least time there, less
   /// 1. A total whose size is below it is not told from zero.
   double noise_floor = 0;
   /// The sums behind the shares: of the chosen paths, of the best paths, and of the least times.
   double chosen_seconds = 0, best_seconds = 0, least_seconds = 0;
-  std::vector<double> single{};  ///< the regret of each call, in rising order
-  std::size_t longer_calls = 0;  ///< calls that take 5 us and more on their best path
-  double longer_regret = 0;      ///< the sum of their regrets
+  std::vector<double> single{};  ///< the regret of each call of 5 us and more, in rising order
 
   /// The shares, from the sums and the single calls.
   void conclude() {
-    std::sort(single.begin(), single.end());
     total = chosen_seconds / best_seconds - 1;
-    mean = longer_calls > 0 ? longer_regret / static_cast<double>(longer_calls) : 0;
-    p95 = stats::quantile(single, 0.95);
-    max = stats::quantile(single, 1);
     noise_floor = std::max(0.0, best_seconds / least_seconds - 1);  // quotients round
+    if (single.empty()) { return; }
+    std::sort(single.begin(), single.end());
+    mean = stats::mean(single);
+    p95 = stats::quantile(single, 0.95);
+    max = single.back();
   }
   /// Adds the calls of another judgement, such as those of another task.
   regret& operator+=(regret const& other) {
@@ -56,8 +53,6 @@ struct regret {
     best_seconds += other.best_seconds;
     least_seconds += other.least_seconds;
     single.insert(single.end(), other.single.begin(), other.single.end());
-    longer_calls += other.longer_calls;
-    longer_regret += other.longer_regret;
     conclude();
     return *this;
   }
@@ -99,12 +94,8 @@ regret judge(timed_calls const& timed, dispatch::costs const& of, C const& polic
     }
     found.chosen_seconds += mine;
     found.best_seconds += its;
-    found.single.push_back(mine / its - 1);
-    constexpr double longer = 5e-6;  // a choice and a look at the clock are a small part of these
-    if (0.5 * its >= longer) {
-      ++found.longer_calls;
-      found.longer_regret += mine / its - 1;
-    }
+    constexpr double counts = 5e-6;  // a choice is a small part of such a call
+    if (0.5 * its >= counts) { found.single.push_back(mine / its - 1); }
   }
   found.conclude();
   return found;

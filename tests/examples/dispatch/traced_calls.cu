@@ -6,8 +6,8 @@
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
 
-#include "dispatch/prediction_errors.hpp"
 #include "dispatch/traced_calls.hpp"
+#include "offload/prediction_errors.hpp"
 #include <assay/cli/cupti_tracing.hpp>
 #include <assay/dispatch/device.hpp>
 #include <assay/kernel/grid_stride.cuh>

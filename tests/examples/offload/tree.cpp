@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-test-flags: -O1
-#include "dispatch/tree.hpp"
+#include "offload/tree.hpp"
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
 #include "dispatch/synthetic_machine.hpp"

@@ -174,9 +174,7 @@ inline void print_regrets(std::ostream& out, std::vector<regret_row> const& rows
   if (rows.empty()) { return; }
   std::vector<std::string> head{"regret in %"};
   for (std::size_t k = 0; k < rows.front().kinds.size(); ++k) { head.push_back(kinds[k].name); }
-  for (auto const* each : {"all", "mean from 5 us", "p95 from 2 us", "max"}) {
-    head.emplace_back(each);
-  }
+  for (auto const* each : {"all", "mean from 5 us", "p95", "max"}) { head.emplace_back(each); }
   report::table shown{head};
   auto const add = [&](std::string name, regret_row const& row, auto const& total) {
     std::vector<std::string> cells{std::move(name)};
@@ -193,9 +191,9 @@ inline void print_regrets(std::ostream& out, std::vector<regret_row> const& rows
   };
   for (auto const& each : rows) {
     auto cells = add(label(each), each, [](auto const& of) { return of.total; });
-    cells.push_back(each.all.longer_calls > 0 ? in_hundredths(each.all.mean) : "-");
-    cells.push_back(each.longer ? in_hundredths(each.longer->p95) : "-");
-    cells.push_back(each.longer ? in_hundredths(each.longer->max) : "-");
+    for (double const of : {each.all.mean, each.all.p95, each.all.max}) {
+      cells.push_back(each.all.single.empty() ? "-" : in_hundredths(of));
+    }
     shown.add(std::move(cells));
   }
   shown.add(add("noise floor", rows.front(), [](auto const& of) { return of.noise_floor; }));
@@ -213,8 +211,8 @@ inline void print_regrets(std::ostream& out, std::vector<regret_row> const& rows
 
 }  // namespace detail
 
-/// The total regret of each chooser by the kind of calls, and the regret of single calls: their
-/// mean from 5 us on, and the others from 2 us on.
+/// The total regret of each chooser by the kind of calls, and that of single calls of 5 us and
+/// more.
 inline void regrets(std::ostream& out, dispatch_study const& study) {
   detail::print_regrets(out, judge_choosers(study), study.kinds, false);
 }

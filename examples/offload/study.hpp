@@ -73,14 +73,12 @@ struct dispatch_study {
   }
 };
 
-/// The regret of one chooser: of the calls of each kind, of all calls, and of all calls
-/// that take 2 us or more on their fastest path. A choice is a small part of those.
+/// The regret of one chooser: of the calls of each kind, and of all calls.
 struct regret_row {
   std::string name;       ///< the same for each task: `tuned threshold`
   bool is_rival = false;  ///< it is neither the model nor the tree
   std::vector<measure::regret> kinds{};
   measure::regret all{};
-  std::optional<measure::regret> longer{};  ///< none where there are no such calls
 };
 
 /// The regrets of the model and of its rivals. These are the tree if there are training calls, the
@@ -89,12 +87,6 @@ struct regret_row {
 inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
   namespace choose = dispatch::choose;
   auto const all = study.all_calls();
-  auto longer = all;
-  std::erase_if(longer.calls, [](measure::timed_calls::call const& each) {
-    auto const& [first, second] = each.halves;
-    return std::min(*std::min_element(first.begin(), first.end()),
-                    *std::min_element(second.begin(), second.end())) < 2e-6;
-  });
   std::vector<regret_row> rows;
   if (all.calls.empty()) { return rows; }
   auto const add = [&](auto const& policy, std::string name, bool is_rival = true) {
@@ -103,7 +95,6 @@ inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
       row.kinds.push_back(measure::judge(each.timed, study.of, policy));
     }
     row.all = measure::judge(all, study.of, policy);
-    if (!longer.calls.empty()) { row.longer = measure::judge(longer, study.of, policy); }
     rows.push_back(std::move(row));
   };
   add(choose::by_model{}, "model", false);
@@ -132,11 +123,6 @@ inline std::vector<regret_row> added_rows(std::vector<std::vector<regret_row>> c
         sum.kinds.resize(std::min(sum.kinds.size(), other.kinds.size()));
         sum.all += other.all;
         for (std::size_t k = 0; k < sum.kinds.size(); ++k) { sum.kinds[k] += other.kinds[k]; }
-        if (!sum.longer) {
-          sum.longer = other.longer;
-        } else if (other.longer) {
-          *sum.longer += *other.longer;
-        }
       }
     }
     if (found == tasks.size()) { sums.push_back(std::move(sum)); }

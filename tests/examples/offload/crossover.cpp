@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dispatch/crossover.hpp"
+#include "offload/crossover.hpp"
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dispatch/rivals.hpp"
+#include "offload/rivals.hpp"
 #include "catch.hpp"
 #include "dispatch/fake_device.hpp"
 

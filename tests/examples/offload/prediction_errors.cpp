@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dispatch/prediction_errors.hpp"
+#include "offload/prediction_errors.hpp"
 #include "catch.hpp"
 #include "dispatch/fake_device.hpp"
 

@@ -29,7 +29,7 @@ inline report::document to_json(dispatch_study const& study) {
   };
   auto const regret = [](measure::regret const& of) {
     return document{{"total", number(of.total)},
-                    {"mean_from_5_us", number(of.mean)},
+                    {"mean", number(of.mean)},
                     {"p95", number(of.p95)},
                     {"max", number(of.max)},
                     {"noise_floor", number(of.noise_floor)}};
@@ -105,8 +105,7 @@ inline report::document to_json(dispatch_study const& study) {
     return document{{"chooser", row.all.chooser},
                     {"name", row.name},
                     {"kinds", list(row.kinds, regret)},
-                    {"all", regret(row.all)},
-                    {"from_2_us", row.longer ? regret(*row.longer) : document(nullptr)}};
+                    {"all", regret(row.all)}};
   });
   return made;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-precompiled: no
-#include "dispatch/dispatch_page.hpp"
+#include "offload/dispatch_page.hpp"
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
-#include "dispatch/study_json.hpp"
+#include "offload/study_json.hpp"
 #include "page/count_of.hpp"
 
 #include <cstddef>

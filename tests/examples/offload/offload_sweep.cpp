@@ -2,7 +2,7 @@
 #include "catch.hpp"
 #include "dispatch/fake_device.hpp"
 
-#include "dispatch/offload_sweep.hpp"
+#include "offload/offload_sweep.hpp"
 
 #include <cstddef>
 #include <vector>
