@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What do choices cost while others use the machine? The regret of `load::ignored` beside that of
-// `load::watched` 0.6 s after its start: alone, beside a process that never leaves the GPU, beside
-// one that comes in bursts, and beside a process with a busy thread on every core. Calls have their
+// What do choices cost while others use the GPU? The regret of `load::ignored` beside that of
+// `load::watched` 0.6 s after its start: alone, beside a process that never leaves the GPU, and
+// beside one that comes in bursts. Calls have their
 // arrays in the memory of each path, or in page-locked memory. The time of a call is its mean,
 // since bursts delay few calls, and for long. The calibration sees an idle machine. Predicts: the
 // regret of `watched` is at most 10 %, that of `ignored` far above it, and the watcher takes at
@@ -10,6 +10,8 @@
 
 #include "support/bursts.hpp"
 #include "support/result.hpp"
+
+#include <time.h>
 
 #include <assay/core/child_process.hpp>
 #include <assay/core/stream.hpp>
@@ -26,7 +28,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -90,8 +91,8 @@ auto make_on(on::device place) {
   };
 }
 
-/// This program as a load: `--load gpu DEVICE SEED`, `--load bursts DEVICE SEED` or `--load cores
-/// COUNT`. Runs until it is killed.
+/// This program as a load: `--load gpu DEVICE SEED` or `--load bursts DEVICE SEED`. Runs until it
+/// is killed.
 [[noreturn]] void load_gpu(on::device place, bool bursts, std::uint64_t seed) {
   check(cudaSetDevice(place.id));
   constexpr std::size_t count = std::size_t{1} << 24U;  // a kernel of some tenths of a millisecond
@@ -106,30 +107,22 @@ auto make_on(on::device place) {
     on.synchronize();
   });
 }
-[[noreturn]] void load_cores(int count) {
-  host::parallel_for(count, count, 1, [](std::int64_t, std::int64_t) {
-    for (std::uint32_t volatile x = 1;;) { x = mapped(x); }
-  });
-  std::abort();
-}
 int load(int argc, char** argv) {
   std::string_view const kind = argc > 3 ? argv[2] : "";
-  if (kind == "cores") { load_cores(std::stoi(argv[3])); }
   if (argc > 4) {
     load_gpu(on::device{std::stoi(argv[3])}, kind == "bursts", std::stoull(argv[4]));
   }
-  throw std::invalid_argument("--load takes gpu DEVICE SEED, bursts DEVICE SEED or cores COUNT");
+  throw std::invalid_argument("--load takes gpu DEVICE SEED or bursts DEVICE SEED");
 }
 
 /// The choices under a load that was seen, for `measure::judge`.
 struct as_seen {
-  dispatch::path_loads loads;
+  dispatch::load_now load;
   static constexpr std::string_view name = "load::watched";
   bool operator==(as_seen const&) const = default;
   auto bound(dispatch::costs const& of) const {
-    return [&of, loads = loads](dispatch::facts const& known) noexcept {
-      return of.best(known, loads);
-    };
+    return
+        [&of, load = load](dispatch::facts const& known) noexcept { return of.best(known, load); };
   }
 };
 
@@ -140,38 +133,32 @@ report::document regret_of(measure::timed_calls const& timed, dispatch::costs co
   std::printf("  %s\n", found.describe().c_str());
   report::document made;
   made["total"] = found.total;
+  made["mean"] = found.mean;
   made["p95"] = found.p95;
   made["max"] = found.max;
   made["noise_floor"] = found.noise_floor;
   return made;
 }
 
-/// The load that a watcher sees now.
-dispatch::path_loads seen_by(dispatch::watched_choice const& watched) {
-  dispatch::path_loads seen;
-  watched.board().read(seen, 0);
-  return seen;
+report::document in_json(dispatch::load_now const& seen) {
+  report::document row;
+  row["wait_us"] = 1e6 * seen.device_wait;
+  row["factor"] = seen.device_factor;
+  std::printf("  device: wait %.1f us, factor %.2f\n", 1e6 * seen.device_wait, seen.device_factor);
+  return row;
 }
 
-report::document in_json(dispatch::path_loads const& seen, dispatch::costs const& of) {
-  report::document rows;
-  for (std::size_t i = 0; i < of.paths().size(); ++i) {
-    report::document row;
-    row["path"] = of.paths()[i].where.describe();
-    row["wait_us"] = 1e6 * seen[i].wait;
-    row["factor"] = seen[i].factor;
-    std::printf("  %s: wait %.1f us, factor %.2f\n", of.paths()[i].where.describe().c_str(),
-                1e6 * seen[i].wait, seen[i].factor);
-    rows.push_back(row);
-  }
-  return rows;
+double own_core_seconds() {
+  ::timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
 /// What a watcher takes while this process does nothing else.
 double share_of_a_core(double seconds) {
-  double const before = dispatch::detail::own_core_seconds();
+  double const before = own_core_seconds();
   std::this_thread::sleep_for(std::chrono::duration<double>{seconds});
-  return (dispatch::detail::own_core_seconds() - before) / seconds;
+  return (own_core_seconds() - before) / seconds;
 }
 
 /// Calls beside one load, or beside none: `load` has the words after `--load`.
@@ -187,9 +174,9 @@ report::document trial(on::device place, dispatch::costs const& of, std::size_t 
   }
   auto const watched = dispatch::bound_on(dispatch::task_link{place}, load::watched{}, of);
   std::this_thread::sleep_for(std::chrono::milliseconds{600});
-  auto const seen = seen_by(watched);
+  auto const seen = watched.board().read(0);
   report::document found;
-  found["seen_after_600_ms"] = in_json(seen, of);
+  found["seen_after_600_ms"] = in_json(seen);
   found["watcher_share_of_a_core"] = share_of_a_core(3);
   for (bool const page_locked : {false, true}) {
     auto const* const name = page_locked ? "page_locked" : "resident";
@@ -205,7 +192,7 @@ report::document trial(on::device place, dispatch::costs const& of, std::size_t 
     auto& section = found[name];
     section["ignored"] = regret_of(timed, of, load::ignored{});
     section["watched_after_600_ms"] = regret_of(timed, of, as_seen{seen});
-    section["watched_at_the_end"] = regret_of(timed, of, as_seen{seen_by(watched)});
+    section["watched_at_the_end"] = regret_of(timed, of, as_seen{watched.board().read(0)});
   }
   if (child) {
     if (auto const end = child->wait_for(std::chrono::seconds{0})) {
@@ -223,7 +210,7 @@ void measure_all(options const& chosen, report::document& figures) {
   }
   paths.emplace_back(chosen.place);
   auto const of = measure::calibrate<random_map>(
-      paths, {.sizes = {1 << 8, 1 << 22}, .budget_seconds = 30, .make = make_on(chosen.place)});
+      paths, {.sizes = {1 << 8, 1 << 22}, .make = make_on(chosen.place)});
   auto const device = std::to_string(chosen.place.id);
   auto const seed = std::to_string(stats::draw_seed());
   figures["seed_of_bursts"] = seed;
@@ -232,8 +219,7 @@ void measure_all(options const& chosen, report::document& figures) {
   std::vector<std::pair<std::string, std::vector<std::string>>> const loads{
       {"alone", {}},
       {"busy_gpu", {"gpu", device, seed}},
-      {"gpu_in_bursts", {"bursts", device, seed}},
-      {"busy_cores", {"cores", std::to_string(cores)}}};
+      {"gpu_in_bursts", {"bursts", device, seed}}};
   for (auto const& [name, load] : loads) {
     std::printf("%s\n", name.c_str());
     figures[name] = trial(chosen.place, of, chosen.quick ? 2 : 15, load);

@@ -349,17 +349,12 @@ FIGURES = [
        "{watched_after_600_ms[total]:.1%} with `load::watched` after 0.6 s; {ignored[total]:.1%} with `load::ignored`",
        at_most(0.1, "watched_after_600_ms", "total"))
       for kind, beside in (("busy_gpu", "a process that never leaves the GPU"),
-                           ("gpu_in_bursts", "a process on the GPU in bursts"),
-                           ("busy_cores", "a busy thread on every core"))
+                           ("gpu_in_bursts", "a process on the GPU in bursts"))
       for memory, where in (("resident", "resident"), ("page_locked", "page-locked"))),
-    ("a watcher of the host and the GPU, on an idle machine", "<= 0.2 % of a core", "dispatch_load", ["alone"],
-     "{watcher_share_of_a_core:.2%}", at_most(0.002, "watcher_share_of_a_core")),
     ("a choice between 6 paths (no GPU)", "p50 <= 100 ns, p99 <= 250 ns", "dispatch_choose", [],
      "p50 {p50_ns:.0f} ns, p99 {p99_ns:.0f} ns", at_most(100, "p50_ns"), at_most(250, "p99_ns")),
     ("the same with `load::own_queue` (no GPU)", "", "dispatch_choose", ["with_load"],
      "p50 {p50_ns:.0f} ns, p99 {p99_ns:.0f} ns"),
-    ("a watcher of the host that probes busy cores (no GPU)", "<= 0.2 % of a core", "dispatch_choose", ["watcher"],
-     "{busy:.2%}", at_most(0.002, "busy")),
     *((f"an empty `host::parallel_for` on {threads} threads, two cores (no GPU)", "", "parallel_for",
        ["loops", {"threads": threads}],
        "{kept_us:.1f} us; {started_us:.0f} us with threads that are started for each loop, {openmp_us:.1f} us by OpenMP")

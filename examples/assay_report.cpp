@@ -5,7 +5,7 @@
 // assay-test-args: --help
 
 #include "all_reduce_page.hpp"
-#include "dispatch/dispatch_page.hpp"
+#include "offload/dispatch_page.hpp"
 #include "transformer/transformer_page.hpp"
 
 #include <assay/cli/guarded.hpp>

@@ -39,8 +39,8 @@ saxpy make_saxpy(assay::setup& arrays, std::size_t size) {
 int main() try {
   std::vector<dispatch::path> paths{assay::on::host{1}};
   if (assay::host::all_threads() > 1) { paths.emplace_back(assay::on::host{2}); }
-  auto const costs = assay::measure::calibrate<saxpy>(
-      paths, {.sizes = {1, 1 << 22}, .budget_seconds = 6, .make = make_saxpy});
+  auto const costs =
+      assay::measure::calibrate<saxpy>(paths, {.sizes = {1, 1 << 22}, .make = make_saxpy});
   dispatch::save("saxpy.costs", costs);
   dispatch::engine const run{dispatch::load("saxpy.costs")};
   for (std::size_t const size : {1'000U, 100'000U, 4'000'000U}) {

@@ -4,12 +4,12 @@
 /// crossovers and regrets. Needs the CUDA toolkit, CLI11 and nlohmann_json.
 #pragma once
 
-#include "dispatch_page.hpp"
+#include "../offload/dispatch_page.hpp"
+#include "../offload/study.hpp"
+#include "../offload/study_json.hpp"
+#include "../offload/study_text.hpp"
 #include "options.hpp"
 #include "product_shape.hpp"
-#include "study.hpp"
-#include "study_json.hpp"
-#include "study_text.hpp"
 
 #include <assay/arrays/setup.hpp>
 #include <assay/cli/guarded.hpp>

@@ -28,7 +28,7 @@ struct dispatch_parameters {
   std::vector<std::string> tasks;
   std::vector<int> threads;
   std::size_t largest = std::size_t{1} << 26;
-  double budget_seconds = 15;
+  double budget_seconds = 5;
   std::size_t calls = 200, training = 100, traced = 20, sweep = 0;
   std::uint64_t seed = 0;
   int device = 0;

@@ -17,7 +17,6 @@
 #include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/dispatch/device.hpp>
-#include <assay/dispatch/device_terms.hpp>
 #include <assay/machine/device_ceilings.hpp>
 #include <assay/machine/device_environment.hpp>
 #include <assay/machine/memory_scrub.hpp>

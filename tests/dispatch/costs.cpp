@@ -2,13 +2,11 @@
 // assay-grouped: no, since it replaces operator new
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
-#include "dispatch/synthetic_machine.hpp"
 
 #include <assay/dispatch/choose.hpp>
 #include <assay/dispatch/costs.hpp>
-#include <assay/dispatch/crossover.hpp>
 #include <assay/dispatch/load.hpp>
-#include <assay/dispatch/tree.hpp>
+#include <assay/dispatch/timing.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -16,7 +14,6 @@
 #include <limits>
 #include <new>
 #include <string>
-#include <tuple>
 #include <vector>
 
 using namespace assay;
@@ -42,7 +39,7 @@ long allocations = 0;
 
 TEST_CASE("the text of a path reads back as the path", "[dispatch]") {
   for (auto const& each : {dispatch::path{on::host{4}}, dispatch::path{on::device{0}},
-                           dispatch::path{on::device{7}, "pinned"}}) {
+                           dispatch::path{on::device{7}}}) {
     CHECK(dispatch::parse_path(each.describe()) == each);
   }
   for (auto const* text :
@@ -53,24 +50,25 @@ TEST_CASE("the text of a path reads back as the path", "[dispatch]") {
 }
 
 TEST_CASE("a curve goes through its knots, and its interval widens beyond them", "[dispatch]") {
-  dispatch::curve const line{{{2, 1e-6, 0.1}, {4, 2e-6, 0.1}, {8, 4e-6, 0.1}}, 2};
+  dispatch::curve const line{{{2, 1e-6, 0.1}, {4, 2e-6, 0.3}, {8, 4e-6, 0.1}}};
   for (double const log_size : {0.0, 1.0, 1.5, 3.0, 5.0}) {  // 0 and 5 are beyond the knots
     CHECK(std::exp2(line.log_seconds(log_size)) == Approx(0.5e-6 * std::exp2(log_size)));
   }
-  CHECK(line.half_width(2) == Approx(2 * 0.201));
-  CHECK(line.half_width(5) == Approx(2 * 0.201 + 1));
-  CHECK(line.half_width(0) == Approx(2 * 0.201 + 0.5));
+  CHECK(line.half_width(2) == Approx(0.3));
+  CHECK(line.half_width(2.5) == Approx(0.2));
+  CHECK(line.half_width(5) == Approx(0.1 + 1));
+  CHECK(line.half_width(0) == Approx(0.1 + 0.5));
   CHECK(line.covers(3));
   CHECK_FALSE(line.covers(3.01));
   // Noise at the ends cannot make more work faster.
-  dispatch::curve const falling{{{1, 2e-6, 0}, {2, 1e-6, 0}}, 1};
+  dispatch::curve const falling{{{1, 2e-6, 0}, {2, 1e-6, 0}}};
   CHECK(std::exp2(falling.log_seconds(10)) == Approx(1e-6));
   using knots = std::vector<dispatch::knot>;
   for (auto const& bad :
        {knots{}, knots{{1, 1, 0}}, knots{{2, 1, 0}, {2, 1, 0}}, knots{{0.5, 1, 0}, {2, 1, 0}},
         knots{{1, 0, 0}, {2, 1, 0}}, knots{{1, 1, -1}, {2, 1, 0}}, knots{{1, 1, 0}, {2, NAN, 0}},
         knots{{1, 1, NAN}, {2, 1, 0}}}) {
-    CHECK_THAT(message_of([&] { dispatch::curve{bad, 1}; }), contains("2 or more are needed"));
+    CHECK_THAT(message_of([&] { dispatch::curve{bad}; }), contains("2 or more are needed"));
   }
 }
 
@@ -89,29 +87,12 @@ TEST_CASE("the interval of a median leaves out more times the more there are", "
   CHECK(of == dispatch::knot{10, 2, 0.5});  // of 9 times the interval is [2, 4]
 }
 
-TEST_CASE("the scale of intervals is the 9th of 9, the last of 10 and the 18th of 19 errors",
-          "[dispatch]") {
-  std::vector<std::vector<double>> errors{{9}, {8}, {7}, {6}, {5}, {4}, {3}, {2}, {1}};
-  CHECK(dispatch::conformal_scale(errors) == 9);
-  errors.push_back({10});
-  CHECK(dispatch::conformal_scale(errors) == 10);
-  for (double i = 11; i < 20; ++i) { errors.push_back({i}); }
-  CHECK(dispatch::conformal_scale(errors) == 18);
-  // A size of many moments counts as one.
-  errors.front().assign(100, 0.5);
-  CHECK(dispatch::conformal_scale(errors) == 18);
-  errors.front() = {0.5, 0.5, 0.5, 30};  // three quarters of a size are below 18
-  CHECK(dispatch::conformal_scale(errors) == 19);
-  CHECK_THAT(message_of([] { dispatch::conformal_scale({{1}, {2}}); }),
-             contains("2 held-out sizes: 9 or more"));
-}
-
 TEST_CASE("a prediction has items, an interval, and a flag beyond the calibrated sizes",
           "[dispatch]") {
   costs const of{test::saxpy_measurements()};
   // docs: prediction
   auto const said = of.predict(1, dispatch::facts_of_size(1 << 18));
-  CHECK(said.describe() == "host{4}: 72 us [71, 73]: fork 5.0 us, work 67 us");
+  CHECK(said.describe() == "host{4}: 72 us [71, 72]: work 72 us");
   // docs: end
   CHECK(said.total.seconds == Approx(6e-6 + 0.25e-9 * (1 << 18)));
   CHECK(said.total.low < said.total.seconds);
@@ -121,11 +102,6 @@ TEST_CASE("a prediction has items, an interval, and a flag beyond the calibrated
   CHECK(beyond.extrapolated);
   CHECK(beyond.total.high / beyond.total.low > 15);  // 4 octaves: a factor of 4 up and down
   CHECK_THAT(beyond.describe(), contains("outside the calibrated sizes"));
-  // Such short calls cannot have a fork in them.
-  auto all = test::saxpy_measurements();
-  all.paths[1] = test::path_of(on::host{4}, [](double n) { return 1e-9 * n; });
-  CHECK(costs{all}.predict(1, dispatch::facts_of_size(4096)).describe() ==
-        "host{4}: 4.1 us [4.0, 4.2]: work 4.1 us");
   CHECK(of.predict(0, dispatch::facts_of_size(16)).describe() ==
         "host{1}: 16 ns [16, 16]: work 16 ns");
   CHECK(of.predict(0, dispatch::facts_of_size(0)).total.seconds > 0);
@@ -136,33 +112,15 @@ TEST_CASE("the least predicted time is chosen, without an allocation", "[dispatc
   auto const small = dispatch::facts_of_size(100);
   auto const large = dispatch::facts_of_size(1 << 20);
   static_assert(noexcept(of.choose(small)));
-  auto const fitted = dispatch::choose::power_law{}.bound(of);
   auto const always = dispatch::choose::always{on::host{4}}.bound(of);
-  auto const nearest = dispatch::choose::history{}.bound(of);
   auto const from = dispatch::choose::threshold{1000, on::host{1}, on::host{4}}.bound(of);
-  auto const learned =
-      dispatch::choose::tree{{on::host{1}, on::host{4}}, {{0, 1000, 2}, {.other = 0}, {.other = 1}}}
-          .bound(of);
   auto const queued = load::own_queue{}.bound(of);
-  queued.board().set(1, 1, 2);  // 1 s until four threads begin
   auto const before = allocations;
   bool const right = of.choose(small) == dispatch::path{on::host{1}} &&
-                     of.choose(large) == dispatch::path{on::host{4}} && fitted(large) == 1 &&
-                     queued(large) == 0 && always(small) == 1 && nearest(large) == 1 &&
-                     from(large) == 1 && learned(large) == 1;
+                     of.choose(large) == dispatch::path{on::host{4}} && queued(large) == 1 &&
+                     always(small) == 1 && from(large) == 1;
   CHECK(allocations == before);
   CHECK(right);
-}
-
-TEST_CASE("an interval does not reach below 0, and a call has few arrays", "[dispatch]") {
-  dispatch::estimate const wide{1, -0.5, 3};
-  CHECK((wide + dispatch::estimate{1, 0, 2}).low == Approx(2 - std::hypot(1.5, 1)));
-  CHECK((wide + dispatch::estimate{0.1, 0, 2}).low == 0);
-  dispatch::array_fact const one{1.0};
-  CHECK(message_of([&] {
-          dispatch::facts_in(memory_type::pageable, {.size = 1},
-                             {one, one, one, one, one, one, one, one, one});
-        }) == "9 arrays: a call has at most 8");
 }
 
 TEST_CASE("a path with wrong results is never chosen", "[dispatch]") {
@@ -181,31 +139,34 @@ TEST_CASE("a path with wrong results is never chosen", "[dispatch]") {
   CHECK_THAT(message_of([&] { costs{all}; }), contains("saxpy: the list of paths is empty"));
 }
 
-TEST_CASE("copies follow the memory and the newest copy of each array", "[dispatch]") {
+TEST_CASE("copies follow the memory of each array", "[dispatch]") {
   auto all = test::saxpy_measurements();
   all.paths.push_back(test::path_of(on::device{0}, [](double n) { return 1e-5 + 1e-11 * n; }));
-  all.machine.sync = {4e-6, 4e-6, 4e-6};
-  using dispatch::to;
-  all.machine.links = {{"", to::device, memory_type::pageable, 1e-5, 1e10, 0.1},
-                       {"", to::host, memory_type::pageable, 2e-5, 2e10, 0.1}};
+  all.links = {{memory_type::pageable, 1e-5, 1e-10, 5e-11},
+               {memory_type::page_locked, 2e-6, 2e-11, 3e-11}};
   costs const of{all};
   auto known = dispatch::facts_of_size(1 << 20);
   known.count = 1;
   auto& array = known.arrays[0];
   array = {.bytes = 1e7, .way = dispatch::direction::inout};
   double const alone = of.seconds(2, dispatch::facts_of_size(1 << 20));
-  CHECK(of.seconds(2, known) == Approx(alone + 1e-5 + 1e-3 + 2e-5 + 5e-4));
+  double const on_host = of.seconds(1, known);
+  CHECK(on_host == of.seconds(1, dispatch::facts_of_size(1 << 20)));
+  CHECK(of.seconds(2, known) == Approx(alone + 1e-5 + 1e-3 + 5e-4));
   CHECK(of.best(known) == 1);
   CHECK_THAT(of.predict(2, known).describe(),
-             contains("copies in 1.0 ms, work 16 us, copies back 520 us, sync 4.0 us"));
-  CHECK(of.seconds(1, known) == Approx(of.seconds(1, dispatch::facts_of_size(1 << 20))));
+             contains("copies in 1.0 ms, work 20 us, copies back 500 us"));
+  CHECK(of.predict(2, known).total.seconds == Approx(of.seconds(2, known)));
+  // The latency is one for each type of memory, and an empty array copies nothing.
+  known.count = 4;
+  known.arrays[1] = {.bytes = 1e6};
+  known.arrays[2] = {
+      .bytes = 1e6, .way = dispatch::direction::out, .memory = memory_type::page_locked};
+  known.arrays[3] = {.bytes = 0, .memory = memory_type::managed};
+  CHECK(of.seconds(2, known) == Approx(alone + 1e-5 + 1.1e-3 + 5e-4 + 2e-6 + 3e-5));
+  CHECK(of.predict(2, known).items.back().memory == "mixed");
 
-  array.newest = 0;  // on the device: nothing goes in, and the host must fetch it
-  CHECK(of.seconds(2, known) == Approx(alone + 2e-5 + 5e-4));
-  CHECK(of.seconds(1, known) ==
-        Approx(of.seconds(1, dispatch::facts_of_size(1 << 20)) + 2e-5 + 5e-4));
-  array.newest = 1;  // on another device
-  CHECK(of.seconds(2, known) > alone + 1e-3);
+  known.count = 1;
   array = {
       .bytes = 1e7, .way = dispatch::direction::in, .memory = memory_type::device, .newest = 0};
   CHECK(of.seconds(2, known) == Approx(alone));
@@ -219,53 +180,29 @@ TEST_CASE("copies follow the memory and the newest copy of each array", "[dispat
   CHECK(std::isinf(of.seconds(2, known)));  // nor can another device
   array = {.bytes = 1, .way = dispatch::direction::in, .memory = memory_type::managed};
   CHECK(std::isinf(of.seconds(2, known)));  // nothing is known about such copies
+  CHECK(std::isfinite(of.seconds(1, known)));
 }
 
-TEST_CASE("copies take a factor between those of the sizes beside a call's", "[dispatch]") {
+TEST_CASE("where every path is impossible, the best one still computes right results",
+          "[dispatch]") {
   auto all = test::saxpy_measurements();
-  using dispatch::to;
-  auto const pageable = memory_type::pageable;
-  all.machine.links = {{"", to::device, pageable, 1e-5, 1e10, 0.5},
-                       {"", to::host, pageable, 1e-5, 1e10, 0.5}};
-  all.paths.push_back(test::path_of(on::device{0}, [](double) { return 1e-5; }));
-  auto& factors = all.paths.back().factors;
-  factors = {{to::device, pageable, 16, 4, 0.1}, {to::device, pageable, 256, 2, 0.3}};
-  costs const of{all};
-  auto const copied = [&](std::size_t size) {
-    return of.copies_of(2, dispatch::facts_in(pageable, {.size = size}, {{1e5}})).before;
-  };
-  for (auto const& [size, factor, spread] :
-       {std::tuple{1U, 4.0, 0.1}, {16U, 4.0, 0.1}, {64U, 3.0, 0.2}, {1U << 12U, 2.0, 0.3}}) {
-    CHECK(copied(size).seconds == Approx(2e-5 * factor));
-    CHECK(copied(size).half == Approx(2e-5 * factor * spread));
-  }
-  auto known = dispatch::facts_in(pageable, {.size = 64}, {{1e5, dispatch::direction::out}});
-  CHECK(of.copies_of(2, known).after.seconds == Approx(2e-5));  // no factor of this way
-  // Copies of page-locked memory stay as long as alone: what a call takes beside them is `submit`.
-  auto const locked = memory_type::page_locked;
-  all.machine.links.push_back({"", to::device, locked, 1e-5, 1e10, 0.5});
-  all.paths.back().factors.push_back({to::device, locked, 16, 3, 0.1});
-  all.paths.back().factors.push_back({to::device, locked, 256, 0.5, 0.1});
-  costs const with_locked{all};
-  auto const moved = [&](std::size_t size) {
-    return with_locked.copies_of(2, dispatch::facts_in(locked, {.size = size}, {{1e5}}));
-  };
-  CHECK(moved(16).before.seconds == Approx(2e-5));
-  CHECK(moved(16).submit.seconds == Approx(4e-5));
-  CHECK(moved(16).submit.half == Approx(4e-6));
-  CHECK(moved(256).before.seconds == Approx(1e-5));
-  CHECK(moved(256).submit.seconds == 0);
-  auto const call = dispatch::facts_in(locked, {.size = 16}, {{1e5}});
-  auto const said = with_locked.predict(2, call);
-  CHECK(said.total.seconds == Approx(with_locked.seconds(2, call)));
-  CHECK_THAT(said.describe(), contains(": submit 40 us, copies in 20 us, work "));
-  for (auto const& bad : {dispatch::copy_factor{to::device, pageable, 16, 3, 0},
-                          {to::device, pageable, 512, 0, 0},
-                          {to::host, pageable, 0, 1, 0}}) {
-    auto wrong = all;
-    wrong.paths.back().factors.push_back(bad);
-    CHECK_THAT(message_of([&] { costs{wrong}; }), contains("sizes that rise from 1"));
-  }
+  all.paths[0] = {.where = on::device{0}, .wrong = "at size 64: element 0 is wrong"};
+  costs const with_host{all};
+  auto const on_device =
+      dispatch::facts_in(memory_type::device, {.size = 1000}, {{.bytes = 4000, .newest = 0}});
+  CHECK(with_host.best(on_device) == 1);  // an engine says that the host cannot reach the array
+  CHECK(std::isinf(with_host.seconds(1, on_device)));
+  all.paths[0] = {.where = on::host{1}, .wrong = "at size 64: element 0 is wrong"};
+  all.paths[1] = test::path_of(on::device{0}, [](double n) { return 1e-5 + 1e-11 * n; });
+  costs const with_device{all};
+  auto const managed = dispatch::facts_in(memory_type::managed, {.size = 1000}, {{.bytes = 4000}});
+  CHECK(with_device.best(managed) == 1);
+  CHECK(with_device.choose(managed) == dispatch::path{on::device{0}});
+  dispatch::array_fact const one{1.0};
+  CHECK(message_of([&] {
+          dispatch::facts_in(memory_type::pageable, {.size = 1},
+                             {one, one, one, one, one, one, one, one, one});
+        }) == "9 arrays: a call has at most 8");
 }
 
 TEST_CASE("bad work has one line with its value and what is allowed", "[dispatch]") {
@@ -288,95 +225,4 @@ TEST_CASE("a path that is there twice or missing is named", "[dispatch]") {
         "the costs of saxpy have no path device{0}: there are host{1}, host{4}");
   all.paths.push_back(all.paths[0]);
   CHECK_THAT(message_of([&] { costs{all}; }), contains("host{1} is there twice"));
-}
-
-TEST_CASE("a crossover is a region of sizes, never, always or several", "[dispatch]") {
-  auto all = test::saxpy_measurements();
-  auto const between = [&](auto second, double spread) {
-    all.paths[1] = test::path_of(on::host{4}, second, spread);
-    return dispatch::find_crossover(costs{all}, on::host{1}, on::host{4}, dispatch::facts_of_size);
-  };
-  auto const from = between([](double n) { return 6e-6 + 0.25e-9 * n; }, 0.01);
-  REQUIRE(from.from_one_size_on());
-  CHECK(from.crossings[0].size == Approx(8000).epsilon(0.1));
-  CHECK(from.crossings[0].low < from.crossings[0].size);
-  CHECK(from.crossings[0].high > from.crossings[0].size);
-  CHECK_THAT(from.describe(), contains("host{4} is faster than host{1} from "));
-
-  auto const never = between([](double n) { return 6e-6 + 1e-9 * n; }, 0.001);
-  CHECK(never.never());
-  CHECK(never.describe() == "host{4} is faster than host{1} never");
-  auto const always = between([](double n) { return 0.5e-9 * n; }, 0.01);
-  CHECK(always.always());
-  auto const several =
-      between([](double n) { return 1e-9 * n * (n > 100 && n < 10'000 ? 0.5 : 2.0); }, 0.01);
-  CHECK(several.crossings.size() == 2);
-  CHECK_FALSE(several.from_one_size_on());
-  auto const equal = between([](double n) { return 1.001e-9 * n; }, 0.01);
-  CHECK_FALSE(equal.known);
-  CHECK_FALSE(equal.never());
-  // A path that wins by less than the interval, at the largest sizes alone.
-  auto const late = between([](double n) { return n > 1e6 ? 0.99e-9 * n : 2e-9 * n; }, 0.01);
-  REQUIRE(late.from_one_size_on());
-  CHECK(std::isinf(late.crossings[0].high));
-  CHECK_FALSE(late.never());
-  // The same in the middle: neither a crossing nor never.
-  auto const dip =
-      between([](double n) { return 1e-9 * n * (n > 100 && n < 10'000 ? 0.99 : 2.0); }, 0.01);
-  CHECK(dip.crossings.empty());
-  CHECK_FALSE(dip.never());
-  CHECK_THAT(dip.describe(), contains("never, or nearly"));
-
-  all.paths[1] = {.where = on::host{4}, .wrong = "element 3"};
-  CHECK(dispatch::find_crossover(costs{all}, on::host{1}, on::host{4}).never());
-  CHECK(dispatch::find_crossover(costs{all}, on::host{4}, on::host{1}).always());
-  all.paths.push_back({.where = on::host{2}, .wrong = "element 5"});
-  CHECK_THAT(message_of([&] { dispatch::find_crossover(costs{all}, on::host{4}, on::host{2}); }),
-             contains("host{4} and host{2} both compute wrong results for saxpy"));
-}
-
-TEST_CASE("regions name the fastest path from size to size, and ties make none", "[dispatch]") {
-  auto all = test::saxpy_measurements();
-  auto const regions_with = [&](auto second) {
-    all.paths[1] = test::path_of(on::host{4}, second);
-    return dispatch::find_regions(costs{all});
-  };
-  auto const two = regions_with([](double n) { return 6e-6 + 0.25e-9 * n; });
-  REQUIRE(two.size() == 2);
-  CHECK(two[0].path == 0);
-  CHECK(two[0].from.size == 0);
-  CHECK(two[1].path == 1);
-  auto const crossed = dispatch::find_crossover(costs{all}, on::host{1}, on::host{4});
-  CHECK(two[1].from.size == crossed.crossings[0].size);
-  CHECK(two[1].from.low == crossed.crossings[0].low);
-  CHECK(two[1].from.high == crossed.crossings[0].high);
-
-  auto const three =
-      regions_with([](double n) { return 1e-9 * n * (n > 100 && n < 10'000 ? 0.5 : 2.0); });
-  REQUIRE(three.size() == 3);
-  CHECK(three[1].path == 1);
-  CHECK(three[2].path == 0);
-  CHECK(three[1].from.size < three[2].from.size);
-  // A path that is faster by less than the interval, here at every second knot.
-  int knot = 0;
-  CHECK(regions_with([&](double n) {
-          return (++knot % 2 == 0 ? 0.999e-9 : 1.001e-9) * n;
-        }).size() == 1);
-  // The smallest size is a tie, and the second path is faster from there on.
-  auto const tie = regions_with([](double n) { return n < 2 ? 1.001e-9 : 0.5e-9 * n; });
-  REQUIRE(tie.size() == 1);
-  CHECK(tie[0].path == 1);
-  // The facts decide: over arrays elsewhere the device never wins.
-  all.paths.push_back(test::path_of(on::device{0}, [](double n) { return 1e-6 + 1e-12 * n; }));
-  all.machine.links = {{"", dispatch::to::device, memory_type::pageable, 1e-6, 1e9, 0.01}};
-  auto const at = [](std::size_t n) {
-    auto known = dispatch::facts_of_size(n);
-    known.arrays[known.count++] = {.bytes = 4.0 * static_cast<double>(n)};
-    return known;
-  };
-  CHECK(dispatch::find_regions(costs{all}).back().path == 2);
-  CHECK(dispatch::find_regions(costs{all}, at).back().path != 2);
-
-  all.paths[0] = {.where = on::host{1}, .wrong = "element 3"};
-  CHECK(dispatch::find_regions(costs{all}).front().path != 0);
 }

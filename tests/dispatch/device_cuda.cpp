@@ -6,7 +6,6 @@
 #include "dispatch/saxpy.hpp"
 #include "folder.hpp"
 
-#include <assay/dispatch/crossover.hpp>
 #include <assay/dispatch/device.hpp>
 #include <assay/measure/calibrate.hpp>
 
@@ -71,12 +70,4 @@ TEST_CASE("a device of a dispatch that is not there is named", "[dispatch]") {
              }});
       }),
       contains("device 1000 does not exist"));
-}
-
-TEST_CASE("staged copies refuse the stream that differs on each thread", "[dispatch]") {
-  dispatch::task_link const link{on::device{0}};
-  CHECK_THAT(message_of([&] { link.require_shared(::cuda::stream_ref{cudaStreamPerThread}); }),
-             contains("cudaStreamPerThread"));
-  CHECK(message_of([&] { link.require_shared(::cuda::stream_ref{cudaStreamLegacy}); }) ==
-        "nothing was thrown");
 }

@@ -78,30 +78,23 @@ TEST_CASE("a device path copies what is not there, runs and copies back", "[disp
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   test::fake_device device{seed};
-  for (path const& where : {path{on::device{0}}, path{on::device{0}, "staged"}}) {
-    auto const run = engine_on<always_engine>(device, choose::always{where});
-    for (auto const from : {memory_type::pageable, memory_type::page_locked, memory_type::device}) {
-      for (auto const to : {memory_type::pageable, memory_type::page_locked, memory_type::device,
-                            memory_type::managed}) {
-        for (std::size_t const size : {1U, 997U, 100'003U}) {
-          auto const x = array_in(device, from, size, 3.0F);
-          auto const y = array_in(device, to, size, 1.0F);
-          auto const copies = device.copies.load();
-          auto const pageable = device.pageable_copies.load();
-          run(device.caller(), device_saxpy{{2.0F, x, y}});
-          bool const staged = !where.transfer.empty();
-          auto const in_host = [](memory_type type) {
-            return type == memory_type::pageable || type == memory_type::page_locked;
-          };
-          if (staged) {  // no pageable array crosses the link by itself
-            CHECK(device.pageable_copies == pageable);
-          } else {
-            CHECK(device.copies - copies == in_host(from) + 2 * in_host(to));
-          }
-          device.synchronize(device.caller());
-          CHECK(all_are(y, 7.0F));
-          CHECK(run.last().where() == where);
-        }
+  path const where{on::device{0}};
+  auto const run = engine_on<always_engine>(device, choose::always{where});
+  for (auto const from : {memory_type::pageable, memory_type::page_locked, memory_type::device}) {
+    for (auto const to : {memory_type::pageable, memory_type::page_locked, memory_type::device,
+                          memory_type::managed}) {
+      for (std::size_t const size : {1U, 997U, 100'003U}) {
+        auto const x = array_in(device, from, size, 3.0F);
+        auto const y = array_in(device, to, size, 1.0F);
+        auto const copies = device.copies.load();
+        run(device.caller(), device_saxpy{{2.0F, x, y}});
+        auto const in_host = [](memory_type type) {
+          return type == memory_type::pageable || type == memory_type::page_locked;
+        };
+        CHECK(device.copies - copies == in_host(from) + 2 * in_host(to));
+        device.synchronize(device.caller());
+        CHECK(all_are(y, 7.0F));
+        CHECK(run.last().where() == where);
       }
     }
   }
@@ -138,7 +131,7 @@ TEST_CASE("the model counts the copies that the memory of each array needs", "[d
   CHECK(chosen(memory_type::pageable, 10'000) == path{on::device{0}});
   std::ostringstream text;
   text << run.last();
-  CHECK_THAT(text.str(), contains("of it 100 ns to the device (pageable) and 50 ns to the host "
+  CHECK_THAT(text.str(), contains("of it 90 ns to the device (pageable) and 40 ns to the host "
                                   "(pageable); host{1} 10 us"));
   CHECK(chosen(memory_type::device, 100) == path{on::device{0}});
   CHECK_THAT(run.last().describe(), contains("host{1} impossible"));
@@ -176,73 +169,67 @@ TEST_CASE("what a path cannot use or a task cannot run is refused in a line", "[
   std::vector<path> const two{on::host{1}, on::device{0}, on::device{1}};
   CHECK(message_of([&] { dispatch::one_device(two); }) ==
         "device{1} and device{0} are two devices: calibrate the paths of each by itself");
-  CHECK_THAT(message_of([] { dispatch::one_device(std::vector{path{on::device{0}, "pinned"}}); }),
-             contains("device{0}/pinned: there is no such transfer"));
 }
 
 TEST_CASE("a failed call gives its memory back and leaves nothing under way", "[dispatch]") {
   test::fake_device device{7};
   int failures = test::fake_task_link::drained;
-  for (path const& where : {path{on::device{0}}, path{on::device{0}, "staged"}}) {
-    auto const run = engine_on<always_engine>(device, choose::always{where});
-    auto const x = array_in(device, memory_type::page_locked, 1000, 3.0F);
-    std::vector<float> y(1000, 1.0F);
-    CHECK_THAT(message_of([&] { run(device.caller(), device_saxpy{{2.0F, x, y}, 0, 1000}); }),
-               contains("the launch fails as asked for"));
-    CHECK(device.live_bytes == 0);
-    CHECK(test::fake_task_link::drained == ++failures);
-    for (int i = 1; i <= 2; ++i) {
-      device.fail_copy_at = device.copies + i;
-      CHECK_THAT(message_of([&] { run(device.caller(), device_saxpy{{2.0F, x, y}}); }),
-                 contains("the copy fails as asked for"));
-      CHECK(device.live_bytes == 0);
-      CHECK(test::fake_task_link::drained == ++failures);
-    }
-    device.fail_copy_at = 0;
-    run(device.caller(), device_saxpy{{2.0F, x, y}});
-    device.synchronize(device.caller());
-    CHECK(y == std::vector<float>(1000, 7.0F));
-  }
-}
-
-TEST_CASE("pieces of a failed call are not staged after it", "[dispatch]") {
-  test::fake_device device{7};
-  auto const run = engine_on<always_engine>(device, choose::always{{on::device{0}, "staged"}});
-  constexpr std::size_t size = std::size_t{1} << 20;  // 32 pieces
-  std::vector<float> const x(size, 3.0F);
-  auto const y = array_in(device, memory_type::page_locked, size, 1.0F);
-  for (int i = 0; i < 20; ++i) {
-    device.fail_copy_at = device.copies + 1 + i % 4;
+  path const where{on::device{0}};
+  auto const run = engine_on<always_engine>(device, choose::always{where});
+  auto const x = array_in(device, memory_type::page_locked, 1000, 3.0F);
+  std::vector<float> y(1000, 1.0F);
+  CHECK_THAT(message_of([&] { run(device.caller(), device_saxpy{{2.0F, x, y}, 0, 1000}); }),
+             contains("the launch fails as asked for"));
+  CHECK(device.live_bytes == 0);
+  CHECK(test::fake_task_link::drained == ++failures);
+  for (int i = 1; i <= 2; ++i) {
+    device.fail_copy_at = device.copies + i;
     CHECK_THAT(message_of([&] { run(device.caller(), device_saxpy{{2.0F, x, y}}); }),
                contains("the copy fails as asked for"));
     CHECK(device.live_bytes == 0);
+    CHECK(test::fake_task_link::drained == ++failures);
   }
   device.fail_copy_at = 0;
   run(device.caller(), device_saxpy{{2.0F, x, y}});
   device.synchronize(device.caller());
-  CHECK(all_are(y, 7.0F));
+  CHECK(y == std::vector<float>(1000, 7.0F));
 }
 
 TEST_CASE("8 threads call one engine, each with its own stream", "[dispatch]") {
   test::fake_device device{7};
-  for (path const& where : {path{on::device{0}}, path{on::device{0}, "staged"}}) {
-    auto const run = engine_on<always_engine>(device, choose::always{where});
-    std::atomic<int> wrong{0};
-    std::vector<std::thread> callers;
-    for (int caller = 0; caller < 8; ++caller) {
-      callers.emplace_back([&, caller] {
-        auto const stream = device.make_stream();
-        for (int i = 0; i < 20; ++i) {
-          auto const size = static_cast<std::size_t>(1000 * caller + i + 1);
-          std::vector<float> const x(size, 3.0F);
-          std::vector<float> y(size, 1.0F);
-          run(stream, device_saxpy{{2.0F, x, y}});
-          device.synchronize(stream);
-          wrong += y == std::vector<float>(size, 7.0F) ? 0 : 1;
-        }
-      });
-    }
-    for (auto& each : callers) { each.join(); }
-    CHECK(wrong == 0);
+  path const where{on::device{0}};
+  auto const run = engine_on<always_engine>(device, choose::always{where});
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 8; ++caller) {
+    callers.emplace_back([&, caller] {
+      auto const stream = device.make_stream();
+      for (int i = 0; i < 20; ++i) {
+        auto const size = static_cast<std::size_t>(1000 * caller + i + 1);
+        std::vector<float> const x(size, 3.0F);
+        std::vector<float> y(size, 1.0F);
+        run(stream, device_saxpy{{2.0F, x, y}});
+        device.synchronize(stream);
+        wrong += y == std::vector<float>(size, 7.0F) ? 0 : 1;
+      }
+    });
   }
+  for (auto& each : callers) { each.join(); }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a device path that calibration found wrong is not run where the host cannot run",
+          "[dispatch]") {
+  test::fake_device device{1};
+  auto all = test::device_measurements();
+  all.paths[1] = {.where = on::device{0}, .wrong = "at size 64: element 0 is wrong"};
+  std::swap(all.paths[0], all.paths[1]);
+  model_engine const run{dispatch::costs{all}, test::fake_task_link{device},
+                         test::fake_memory{&device}, choose::by_model{}};
+  auto const x = array_in(device, memory_type::device, 100, 3.0F);
+  auto const y = array_in(device, memory_type::device, 100, 1.0F);
+  CHECK_THAT(message_of([&] { run(device.caller(), device_saxpy{{2.0F, x, y}, 1}); }),
+             contains("saxpy on host{1}: array 0 is in the memory of device 0, which this path"));
+  device.synchronize(device.caller());
+  CHECK(all_are(y, 1.0F));
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Load on a GPU: engines that heed it compute right results, probes are short, and a file whose
-/// driver has changed is probed.
+/// Load on a GPU: engines that heed it compute right results, and a file of another driver is told.
 
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
@@ -24,7 +23,6 @@
 using namespace assay;
 using dispatch::path;
 using test::contains;
-using test::message_of;
 
 namespace {
 
@@ -46,12 +44,10 @@ struct saxpy : test::saxpy {
 
 /// One calibration for all tests.
 dispatch::costs const& the_costs() {
-  static auto const costs =
-      measure::calibrate<saxpy>({on::host{1}, gpu}, {.sizes = {1, 1 << 22},
-                                                     .budget_seconds = test::small() ? 20.0 : 3.0,
-                                                     .make = [](setup& arrays, std::size_t size) {
-                                                       return saxpy{test::make_saxpy(arrays, size)};
-                                                     }});
+  static auto const costs = measure::calibrate<saxpy>(
+      {on::host{1}, gpu}, {.sizes = {1, 1 << 22}, .make = [](setup& arrays, std::size_t size) {
+                             return saxpy{test::make_saxpy(arrays, size)};
+                           }});
   return costs;
 }
 
@@ -133,30 +129,14 @@ TEST_CASE("a device is probed by short kernels, and NVML says who is there", "[d
   CHECK(cudaGetLastError() == cudaSuccess);
 }
 
-TEST_CASE("a file of another driver is probed within 200 ms, and an edited one is stale",
-          "[dispatch]") {
-  double const begin = now();
-  auto const found = dispatch::probe_device(gpu);
-  double const taken = now() - begin;
-  std::cout << "probe: " << 1e3 * taken << " ms, sync "
-            << dispatch::short_text(found.machine.sync.seconds) << ", SM clock "
-            << found.sm_clock_mhz << " MHz\n";
-  CHECK((test::small() || taken < 0.2));
-
+TEST_CASE("a file of another driver is told", "[dispatch]") {
   test::folder const here;
   auto const file = (here / "saxpy.costs").string();
   auto edited = the_costs().measured();
   edited.driver = "1.0";
-  edited.sm_clock_mhz = 0;
   dispatch::save(file, dispatch::costs{edited});
-  // Beside a sanitizer copies take other times in each run.
-  if (nvml::load().driver_version().empty() || test::small()) { return; }
+  if (nvml::load().driver_version().empty()) { return; }
   auto const warnings = dispatch::load(file, gpu).warnings;
   REQUIRE(warnings.size() == 1);
   CHECK_THAT(warnings[0], contains("its driver is '1.0', and this machine's is '"));
-  CHECK_THAT(warnings[0], contains("a probe found no change of its times"));
-  for (auto& each : edited.machine.links) { each.bytes_per_second *= 2; }
-  dispatch::save(file, dispatch::costs{edited});
-  CHECK_THAT(message_of([&] { dispatch::load(file, gpu); }),
-             contains("a probe found copies of 4 MiB there and back in "));
 }

@@ -33,7 +33,6 @@ class fake_task_link : public fake_link {
   std::size_t number(fake_stream of) const { return of.id + 1; }
   bool idle(fake_stream of) const { return device_->idle(of); }
   void require_launched() const {}
-  void require_shared(fake_stream) const {}
   void drain(fake_stream of) const noexcept {
     ++drained;
     fake_link::drain(of);
@@ -64,16 +63,9 @@ struct device_saxpy : saxpy {
 inline dispatch::measurements device_measurements() {
   auto made = saxpy_measurements();
   made.paths.resize(1);
-  made.machine.forks.clear();
-  auto const seconds = [](double n) { return 0.9e-6 + 1e-10 * n; };
-  made.paths.push_back(path_of(on::device{0}, seconds));
-  made.paths.push_back(path_of({on::device{0}, "staged"}, seconds));
-  using dispatch::to;
-  for (auto const end : {to::device, to::host}) {
-    for (auto const memory : {memory_type::pageable, memory_type::page_locked}) {
-      made.machine.links.push_back({"", end, memory, 1e-8, 1e12, 0.1});
-      made.machine.links.push_back({"staged", end, memory, 2e-8, 1e12, 0.1});
-    }
+  made.paths.push_back(path_of(on::device{0}, [](double n) { return 0.9e-6 + 1e-10 * n; }));
+  for (auto const memory : {memory_type::pageable, memory_type::page_locked}) {
+    made.links.push_back({memory, 1e-8, 1e-12, 1e-12});
   }
   return made;
 }

@@ -6,14 +6,11 @@
 
 #include <assay/core/atomic_file.hpp>
 #include <assay/dispatch/file.hpp>
-#include <assay/dispatch/tree.hpp>
 #include <assay/stats/random_source.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,29 +28,19 @@ machine::environment the_machine() {
   here.host_threads = 4;
   here.device = "a GPU";
   here.driver = "580.1";
-  here.sm_clock_mhz = 1980;
   here.compiler = "GCC 12";
   return here;
 }
 
 costs all_kinds() {
   auto all = test::saxpy_measurements();
-  all.paths[1].scale = 1.0 / 3;
-  all.paths.push_back(
-      test::path_of({on::device{0}, "pinned"}, [](double n) { return 1e-5 + 1e-11 * n; }));
-  all.paths.back().factors = {{dispatch::to::device, memory_type::pageable, 1, 2.5, 0.1},
-                              {dispatch::to::device, memory_type::pageable, 4096, 1.5, 0.2}};
+  all.paths.push_back(test::path_of(on::device{0}, [](double n) { return 1e-5 + 1e-11 * n; }));
   all.paths.push_back({.where = on::host{2}, .wrong = "at size 3:\nelement 1 differs"});
-  all.machine.links = {{"", dispatch::to::device, memory_type::pageable, 1e-5, 1e10, 0.1},
-                       {"pinned", dispatch::to::host, memory_type::managed, 2e-5, 2e10, 0.2}};
-  all.machine.links.push_back(
-      {"", dispatch::to::host, memory_type::device, 2e-5, 2e10, 0.2, 65536});
-  all.machine.sync = {4e-6, 3e-6, 5e-6};
+  all.links = {{memory_type::pageable, 1e-5, 1e-10, 1.0 / 3e10},
+               {memory_type::page_locked, 2e-5, 5e-11, 4e-11}};
   all.device = "a GPU";
   all.driver = "580.1";
-  all.sm_clock_mhz = 1965;
   all.library = "OpenBLAS 0.3.21";
-  all.tree = {{0, 1000.5, 2}, {.other = 0}, {3, 4096, 4}, {.other = 2}, {.other = 1}};
   return costs{all};
 }
 
@@ -79,16 +66,12 @@ TEST_CASE("costs read back as they were saved", "[dispatch]") {
   auto const read = dispatch::load(file, the_machine());
   CHECK(dispatch::to_text(read) == dispatch::to_text(saved));
   CHECK(read.warnings.empty());
-  CHECK(read.measured().machine == saved.measured().machine);
-  CHECK(read.measured().held_out == 19);
+  CHECK(read.measured().links == saved.measured().links);
   CHECK(read.measured().library == "OpenBLAS 0.3.21");
-  CHECK(read.measured().tree == saved.measured().tree);
   REQUIRE(read.paths().size() == 4);
   for (std::size_t i = 0; i < 4; ++i) {
     CHECK(read.paths()[i].where == saved.paths()[i].where);
     CHECK(read.paths()[i].knots == saved.paths()[i].knots);
-    CHECK(read.paths()[i].scale == saved.paths()[i].scale);
-    CHECK(read.paths()[i].factors == saved.paths()[i].factors);
   }
   CHECK(read.paths()[3].wrong == "at size 3: element 1 differs");
   CHECK(here.entries() == 1);
@@ -121,56 +104,16 @@ TEST_CASE("a file of another machine is refused, and one of another compiler is 
             ": its CPU is 'a CPU', and this machine's is 'another CPU': calibrate on this machine");
 }
 
-TEST_CASE("another driver or other clocks start a probe, which may refuse the file", "[dispatch]") {
+TEST_CASE("another driver is told, where both are known", "[dispatch]") {
   test::folder const here;
   auto const file = (here / "saxpy.costs").string();
-  auto saved = all_kinds().measured();
-  using dispatch::to;
-  for (auto const end : {to::device, to::host}) {
-    saved.machine.links.push_back({"", end, memory_type::page_locked, 1e-5, 5e10, 0.1});
-  }
-  dispatch::save(file, costs{saved});
-  int probes = 0;
-  dispatch::device_probe found{.machine = saved.machine, .sm_clock_mhz = 1980};
-  auto const load = [&](machine::environment const& now) {
-    return dispatch::load(file, now, [&] { return ++probes, found; });
-  };
-  auto same = the_machine();
-  CHECK(load(same).warnings.empty());
-  same.driver.clear();  // without NVML nothing is known, and nothing differs
-  same.sm_clock_mhz = NAN;
-  CHECK(load(same).warnings.empty());
-  CHECK(probes == 0);
-
+  dispatch::save(file, all_kinds());
   auto other = the_machine();
   other.driver = "590.2";
-  std::string const driver = "its driver is '580.1', and this machine's is '590.2'";
-  CHECK(load(other).warnings == std::vector{driver + "; a probe found no change of its times"});
-  CHECK(probes == 1);
-  CHECK(dispatch::load(file, other).warnings == std::vector{driver});  // there is no probe
-  other.sm_clock_mhz = 345;                                            // of an idle device
-  CHECK(load(other).warnings ==
-        std::vector{driver + ", and its SM clock was 1965 MHz, and is 345 MHz; a probe found no "
-                             "change of its times"});
-  other.driver = "580.1";
-  CHECK_THAT(load(other).warnings.at(0), contains("its SM clock was 1965 MHz, and is 345 MHz;"));
-
-  auto const refusal = [&](auto const& change) {
-    auto const before = found;
-    change(found);
-    auto const said = message_of([&] { load(other); });
-    found = before;
-    CHECK_THAT(said, contains("cannot read " + file +
-                              ": its SM clock was 1965 MHz, and is 345 "
-                              "MHz; a probe found "));
-    return said;
-  };
-  CHECK_THAT(refusal([](auto& by) { by.sm_clock_mhz = 1410; }),
-             contains("an SM clock of 1410 MHz instead of 1965: calibrate again"));
-  CHECK_THAT(refusal([](auto& by) { by.machine.sync.seconds = 9e-6; }),
-             contains("a wait of 9.0 us instead of 4.0 us: calibrate again"));
-  CHECK_THAT(refusal([](auto& by) { by.machine.links.back().bytes_per_second = 2e10; }),
-             contains("copies of 4 MiB there and back in 314 us instead of 188 us: calibrate"));
+  CHECK(dispatch::load(file, other).warnings ==
+        std::vector<std::string>{"its driver is '580.1', and this machine's is '590.2'"});
+  other.driver.clear();
+  CHECK(dispatch::load(file, other).warnings.empty());
 }
 
 TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
@@ -191,7 +134,7 @@ TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
   CHECK_THAT(refusal(""), contains("not written by dispatch::save"));
   CHECK_THAT(refusal("size,seconds\n1,2\n"), contains("not written by dispatch::save"));
   CHECK_THAT(refusal("assay.dispatch.costs 1\n"),
-             contains("its format is 1, and this library reads 5"));
+             contains("its format is 1, and this library reads 6"));
   CHECK_THAT(refusal(text.substr(0, text.size() / 2)), contains("it is cut off"));
   CHECK_THAT(refusal(text.substr(0, text.size() - 1)), contains("it is cut off"));
   auto edited = text;
@@ -199,7 +142,7 @@ TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
   CHECK_THAT(refusal(edited), contains("its checksum is wrong"));
   // What a checksum does not find, as another program wrote it.
   CHECK_THAT(refusal(replaced(text, "knot 4 ", "knot x ")),
-             contains("line 27: a number of at least 0 is expected, not 'x "));
+             contains("line 19: a number of at least 0 is expected, not 'x "));
   CHECK_THAT(refusal(replaced(text, "knot 4 ", "knot 0.25 ")), contains("with rising sizes"));
   CHECK_THAT(refusal(replaced(text, "knot 4 ", "knot nan ")), contains("a number of at least 0"));
   CHECK_THAT(refusal(replaced(text, "path host{4}", "path host{0}")),
@@ -209,11 +152,6 @@ TEST_CASE("each kind of damage has a line of its own", "[dispatch]") {
   CHECK_THAT(refusal(replaced(text, "paths 4", "paths 5")), contains("`path` is expected"));
   CHECK_THAT(refusal(replaced(text, "link 1 2", "link 7 2")), contains("7 has no meaning"));
   CHECK_THAT(refusal(replaced(text, "cores 4", "cores -4")), contains("a number of at least 0"));
-  for (auto const* node : {"node 0 1000.5 1\n", "node 0 1000.5 5\n", "node 10 1000.5 2\n"}) {
-    CHECK_THAT(refusal(replaced(text, "node 0 1000.5 2\n", node)),
-               contains("node 0 of 5 of its tree leads nowhere: train the tree again"));
-  }
-  CHECK_THAT(refusal(replaced(text, "node 9 0 2\n", "node 9 0 4\n")), contains("leads nowhere"));
   CHECK_THAT(message_of([&] { dispatch::load((here / "none").string()); }),
              contains("No such file"));
   CHECK_THAT(message_of([&] { dispatch::load(here.path().string()); }),
@@ -227,7 +165,7 @@ TEST_CASE("10,000 mutated files are read or refused, under sanitizers", "[dispat
   test::folder const here;
   auto const file = (here / "saxpy.costs").string();
   auto const text = dispatch::to_text(all_kinds());
-  int refused = 0, read = 0, trees = 0;
+  int refused = 0, read = 0;
   for (int i = 0; i < 10'000; ++i) {
     auto mutated = text;
     for (auto left = 1 + random.below(4); left > 0 && !mutated.empty(); --left) {
@@ -264,11 +202,6 @@ TEST_CASE("10,000 mutated files are read or refused, under sanitizers", "[dispat
       ++read;
       auto const known = dispatch::facts_of_size(random.below(1 << 22));
       CHECK(found.best(known) < found.paths().size());
-      try {
-        auto const pick = dispatch::choose::kept_tree{}.bound(found);
-        CHECK(pick(known) < found.paths().size());
-        ++trees;
-      } catch (std::invalid_argument const&) {}  // there is no tree, or it names a wrong path
     } catch (read_error const& error) {
       ++refused;
       CHECK(std::string{error.what()}.find('\n') == std::string::npos);
@@ -277,5 +210,4 @@ TEST_CASE("10,000 mutated files are read or refused, under sanitizers", "[dispat
   CHECK(refused + read == 10'000);
   CHECK(refused > 5'000);
   CHECK(read > 100);  // edited names and digits
-  CHECK(trees > 100);
 }

@@ -1,6 +1,6 @@
 // assay-test-flags: -O1
 // SPDX-License-Identifier: Apache-2.0
-// What watching is worth on a machine whose device or cores are shared in known slices of time.
+// What watching is worth on a machine whose device is shared in known slices of time.
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
 
@@ -25,19 +25,14 @@ using test::message_of;
 
 namespace {
 
-constexpr int cores = 16;
-
-/// A machine of 16 cores and a device, which other processes use in slices.
+/// A machine of 16 cores and a device, which another process uses in slices.
 struct shared_machine {
   stats::random_source random{11};
   double device_slice = 0;  // of a process that never pauses; 0 for none
-  double core_slice = 0;    // of `cores` busy threads; 0 for none
   double device_share = 1;  // of the time in which that process works
-  double device_element = 2e-11;
-  int polls = 0;
 
   double alone(dispatch::path const& where, double n) const {
-    if (where.device() != nullptr) { return 8e-6 + device_element * n; }
+    if (where.device() != nullptr) { return 8e-6 + 2e-11 * n; }
     int const t = where.host()->threads;
     return fork(t) + 1e-9 * n / std::pow(t, 0.9);
   }
@@ -46,34 +41,16 @@ struct shared_machine {
   /// The mean time of a call under load. Calls come at any moment of a slice of the others.
   double mean(dispatch::path const& where, double n) const {
     double const idle = alone(where, n);
-    if (where.device() != nullptr) {
-      if (device_slice == 0) { return idle; }
-      double const waits = 0.5 * device_slice + std::floor(idle / device_slice) * device_slice;
-      return idle + device_share * waits;
-    }
-    if (core_slice == 0) { return idle; }
-    int const t = where.host()->threads;
-    if (t == 1) { return idle * (cores + 1.0) / cores; }
-    // The last of the threads to get a core decides, and shares it.
-    return idle + core_slice * (t - 1) / t + (idle - fork(t));
+    if (where.host() != nullptr || device_slice == 0) { return idle; }
+    double const waits = 0.5 * device_slice + std::floor(idle / device_slice) * device_slice;
+    return idle + device_share * waits;
   }
 
   double uniform() { return static_cast<double>(random.next() >> 11U) * 0x1p-53; }
 
-  /// What a watcher would see. The first look at the counters of the cores tells nothing.
+  /// What a watcher would see.
   dispatch::load_sources sources() {
-    return {.cores =
-                [this] {
-                  double const busy = core_slice > 0 && polls++ > 0 ? cores : 0.2;
-                  return dispatch::core_use{.cores = cores, .foreign = busy};
-                },
-            .fork =
-                [this](int threads) {
-                  double latest = 0;
-                  for (int i = 1; i < threads; ++i) { latest = std::max(latest, uniform()); }
-                  return fork(threads) + latest * core_slice;
-                },
-            .others_on_device = [this] { return device_slice > 0; },
+    return {.others_on_device = [this] { return device_slice > 0; },
             .two_kernels =
                 [this] {
                   double const slice = uniform() < device_share ? device_slice : 0;
@@ -83,10 +60,7 @@ struct shared_machine {
 
   costs measured() const {
     dispatch::measurements made{.task = "synthetic", .paths = {}};
-    for (int const t : {1, 4, 8, 16}) {
-      add(made, on::host{t});
-      made.machine.forks.push_back({t, {fork(t), fork(t), fork(t)}});
-    }
+    for (int const t : {1, 4, 8, 16}) { add(made, on::host{t}); }
     add(made, on::device{0});
     return costs{made};
   }
@@ -120,7 +94,7 @@ struct regrets {
 regrets after_600_ms(shared_machine machine, int polls = 4) {
   auto const of = machine.measured();
   dispatch::loaded_choice const choice{of};
-  dispatch::load_watcher watcher{of, choice.board(), machine.sources()};
+  dispatch::load_watcher watcher{choice.board(), machine.sources()};
   for (int i = 0; i < polls; ++i) { REQUIRE(watcher.poll()); }
   return {machine.regret(of, load::ignored{}.bound(of)), machine.regret(of, choice)};
 }
@@ -173,45 +147,23 @@ TEST_CASE("beside bursts on the device, regret is at most 10 % after 4 s", "[dis
   }
 }
 
-TEST_CASE("beside 16 busy threads on 16 cores, regret is at most 10 % after 0.6 s", "[dispatch]") {
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  for (double const slice : {1e-3, 3e-3, 4e-3}) {
-    double mean = 0, worst = 0, ignored = INFINITY;
-    for (std::uint64_t i = 0; i < 20; ++i) {
-      // Idle, 16 threads are a little faster than this device on large arrays.
-      auto const found = after_600_ms(
-          {.random = stats::random_source{seed + i}, .core_slice = slice, .device_element = 1e-10});
-      mean += found.watched / 20;
-      worst = std::max(worst, found.watched);
-      ignored = std::min(ignored, found.ignored);
-    }
-    std::cout << "cores, slices of " << 1e3 * slice << " ms: ignored " << 100 * ignored
-              << " %, watched " << 100 * mean << " %, at most " << 100 * worst << " %\n";
-    CHECK(mean <= 0.10);
-    CHECK(worst <= 0.20);
-    CHECK(ignored >= 0.5);
-  }
-}
-
 TEST_CASE("load comes into a prediction, and leaves it when the others leave", "[dispatch]") {
   shared_machine machine{.device_slice = 2e-3};
   auto const of = machine.measured();
   dispatch::loaded_choice const choice{of};
   auto sources = machine.sources();
   sources.two_kernels = [] { return std::pair{1.05e-3, 2.05e-3}; };
-  dispatch::load_watcher watcher{of, choice.board(), sources};
-  dispatch::path_loads now;
+  dispatch::load_watcher watcher{choice.board(), sources};
   CHECK(watcher.poll());
-  choice.board().read(now, 0);
+  auto now = choice.board().read(0);
   // A free device takes 50 us for a short kernel at most, so the others have slices of 2 ms.
-  CHECK(now[4].wait == Approx(1e-3));
-  CHECK(now[4].factor == Approx(2));
-  CHECK(now[0] == dispatch::path_load{});
+  CHECK(now.device_wait == Approx(1e-3));
+  CHECK(now.device_factor == Approx(2));
+  CHECK(now.stream_queue == 0);
   auto const known = dispatch::facts_of_size(1 << 20);
-  CHECK(of.predict(4, known, now[4]).describe() ==
+  CHECK(of.predict(4, known, now).describe() ==
         "device{0}: 1.1 ms [0.1, 2.1]: load 1.0 ms, work 29 us");
-  CHECK(of.seconds(4, known, now[4]) == Approx(1e-3 + 2 * of.seconds(4, known)));
+  CHECK(of.seconds(4, known, now) == Approx(1e-3 + 2 * of.seconds(4, known)));
   CHECK(of.best(known) == 4);
   CHECK(of.best(known, now) == 3);
   CHECK(choice(known) == 3);
@@ -219,39 +171,8 @@ TEST_CASE("load comes into a prediction, and leaves it when the others leave", "
 
   machine.device_slice = 0;
   CHECK(watcher.poll());
-  choice.board().read(now, 0);
-  CHECK(now[4] == dispatch::path_load{});
+  CHECK(choice.board().read(0) == dispatch::load_now{});
   CHECK(choice(known) == 4);
-}
-
-TEST_CASE("polls of the cores and of a device take turns while nobody is there", "[dispatch]") {
-  shared_machine machine{};
-  auto const of = machine.measured();
-  dispatch::loaded_choice const choice{of};
-  auto sources = machine.sources();
-  std::string asked;
-  double foreign = 0;
-  sources.cores = [&] {
-    asked += 'c';
-    return dispatch::core_use{.cores = cores, .foreign = foreign};
-  };
-  sources.others_on_device = [&] {
-    asked += 'd';
-    return machine.device_slice > 0;
-  };
-  dispatch::load_watcher watcher{of, choice.board(), sources};
-  auto const asked_by = [&](int polls) {
-    asked.clear();
-    for (int i = 0; i < polls; ++i) { CHECK(watcher.poll()); }
-    return asked;
-  };
-  CHECK(asked_by(4) == "dcdc");
-  machine.device_slice = 2e-3;
-  CHECK(asked_by(4) == "dcddcd");  // at each poll after it was seen
-  foreign = 9;
-  CHECK(asked_by(4) == "dcdcdcd");
-  machine.device_slice = 0;
-  CHECK(asked_by(4) == "cdccdc");
 }
 
 TEST_CASE("a device is not probed while own work is predicted to run there", "[dispatch]") {
@@ -261,75 +182,17 @@ TEST_CASE("a device is not probed while own work is predicted to run there", "[d
   auto sources = machine.sources();
   int probes = 0;
   sources.two_kernels = [&] { return std::pair{++probes * 1e-3, 50e-6}; };
-  dispatch::load_watcher watcher{of, choice.board(), sources};
+  dispatch::load_watcher watcher{choice.board(), sources};
   choice.board().own.begun(7, 1000);
   CHECK(watcher.poll());
   CHECK(probes == 0);
-  CHECK(choice.board().wait(4) == 0);
+  CHECK(choice.board().read(0).device_wait == 0);
   choice.board().own.finished(7);
   CHECK(watcher.poll());
   CHECK(probes == 1);
-  CHECK(choice.board().wait(4) == Approx(0.475e-3));
+  CHECK(choice.board().read(0).device_wait == Approx(0.475e-3));
   CHECK(watcher.poll());
-  CHECK(choice.board().wait(4) == Approx(0.25 * (0.95e-3 + 1.95e-3)));
-}
-
-TEST_CASE("a quota and a small mask make paths of more threads slower", "[dispatch]") {
-  shared_machine machine;
-  auto const of = machine.measured();
-  dispatch::loaded_choice const choice{of};
-  auto sources = machine.sources();
-  sources.others_on_device = {};  // all polls are of the cores
-  dispatch::core_use use{.cores = 8, .foreign = 0, .quota = 4};
-  sources.cores = [&] { return use; };
-  dispatch::load_watcher watcher{of, choice.board(), sources};
-  auto const factors = [&] {
-    CHECK(watcher.poll());
-    dispatch::path_loads now;
-    choice.board().read(now, 0);
-    return std::vector{now[0].factor, now[1].factor, now[2].factor, now[3].factor, now[4].factor};
-  };
-  CHECK(factors() == std::vector<double>{1, 1, 2, 4, 1});
-  use.quota = INFINITY;
-  CHECK(factors() == std::vector<double>{1, 1, 1, 2, 1});
-  use.foreign = 6;
-  CHECK(factors() == std::vector<double>{1, 1.25, 1.75, 2.75, 1});
-  use.foreign = 0.4;  // the system itself
-  CHECK(factors() == std::vector<double>{1, 1, 1, 2, 1});
-}
-
-TEST_CASE("busy cores are probed by one path at a time, the one with most threads first",
-          "[dispatch]") {
-  shared_machine machine;
-  auto const of = machine.measured();
-  dispatch::loaded_choice const choice{of};
-  auto sources = machine.sources();
-  sources.others_on_device = {};  // all polls are of the cores
-  double foreign = 9;
-  std::vector<int> probed;
-  sources.cores = [&] { return dispatch::core_use{.cores = 16, .foreign = foreign}; };
-  sources.fork = [&](int threads) {
-    probed.push_back(threads);
-    return machine.fork(threads) + 1e-3 * static_cast<double>(probed.size());
-  };
-  dispatch::load_watcher watcher{of, choice.board(), sources};
-  auto const waits = [&] {
-    CHECK(watcher.poll());
-    std::vector<double> all;
-    for (std::size_t i = 0; i < 5; ++i) { all.push_back(std::round(1e6 * choice.board().wait(i))); }
-    return all;
-  };
-  // host{1}, host{4}, host{8}, host{16} and the device, in microseconds
-  CHECK(waits() == std::vector<double>{0, 1000, 1000, 1000, 0});
-  CHECK(waits() == std::vector<double>{0, 2000, 2000, 1000, 0});
-  CHECK(waits() == std::vector<double>{0, 3000, 2000, 1000, 0});
-  CHECK(waits() == std::vector<double>{0, 3000, 2000, 2500, 0});
-  CHECK(probed == std::vector{16, 8, 4, 16});
-  foreign = 0;
-  CHECK(waits() == std::vector<double>(5, 0));
-  foreign = 9;
-  CHECK(waits() == std::vector<double>{0, 5000, 5000, 5000, 0});
-  CHECK(probed.back() == 16);
+  CHECK(choice.board().read(0).device_wait == Approx(0.25 * (0.95e-3 + 1.95e-3)));
 }
 
 TEST_CASE("own work ends when predicted or when told, by stream", "[dispatch]") {
@@ -369,17 +232,15 @@ TEST_CASE("a source that fails ends the watch, and no load is left", "[dispatch]
   auto const of = machine.measured();
   dispatch::loaded_choice const choice{of};
   auto sources = machine.sources();
-  dispatch::load_watcher watcher{of, choice.board(), sources};
+  dispatch::load_watcher watcher{choice.board(), sources};
   CHECK(watcher.poll());
-  CHECK(choice.board().wait(4) > 0);
+  CHECK(choice.board().read(0).device_wait > 0);
   sources.two_kernels = []() -> std::pair<double, double> {
     throw std::runtime_error("the device is gone");
   };
-  dispatch::load_watcher failing{of, choice.board(), sources};
+  dispatch::load_watcher failing{choice.board(), sources};
   CHECK(!failing.poll());
-  dispatch::path_loads now;
-  choice.board().read(now, 0);
-  for (std::size_t i = 0; i < 5; ++i) { CHECK(now[i] == dispatch::path_load{}); }
+  CHECK(choice.board().read(0) == dispatch::load_now{});
 }
 
 TEST_CASE("NVML's processes say whether others are there, and its use where they are hidden",
@@ -402,12 +263,4 @@ TEST_CASE("load policies have names, and refuse what cannot be", "[dispatch]") {
     CHECK_THAT(message_of([&] { load::watched{period}.bound(of); }),
                contains("it is 0.001 s at least"));
   }
-  auto many = test::saxpy_measurements();
-  for (int t = 5; t < 20; ++t) {
-    many.paths.push_back(test::path_of(on::host{t}, [](double n) { return 1e-9 * n; }));
-  }
-  CHECK(message_of([&] { load::own_queue{}.bound(costs{many}); }) ==
-        "saxpy has 17 paths: load is known of 16 at most, leave some out");
-  many.paths.pop_back();
-  CHECK(message_of([&] { load::own_queue{}.bound(costs{many}); }) == "nothing was thrown");
 }

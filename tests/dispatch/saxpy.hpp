@@ -59,12 +59,9 @@ inline dispatch::measurements saxpy_measurements() {
                               .compiler = "GCC 12",
                               .started_at = "2026-01-31T23:59:59Z",
                               .cores = 4,
-                              .seed = 7,
-                              .held_out = 19,
-                              .expected_regret = 0.004};
+                              .seed = 7};
   made.paths.push_back(path_of(on::host{1}, [](double n) { return 1e-9 * n; }));
   made.paths.push_back(path_of(on::host{4}, [](double n) { return 6e-6 + 0.25e-9 * n; }));
-  made.machine.forks.push_back({4, {5e-6, 4e-6, 7e-6}});
   return made;
 }
 

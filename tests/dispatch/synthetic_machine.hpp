@@ -79,7 +79,7 @@ class synthetic_machine {
     found.paths.push_back({.where = std::move(where)});
     truth.push_back(std::move(seconds));
   }
-  dispatch::costs calibrated(std::uint64_t seed, double budget = 100) {
+  dispatch::costs calibrated(std::uint64_t seed, double budget = 10) {
     found.seed = seed;
     struct {
       dispatch::size_range sizes;

@@ -90,7 +90,7 @@ TEST_CASE("host{1} against host{2}, from the calibration to the regret", "[measu
   double last_progress = -1;
   std::size_t steps = 0;
   auto const costs = calibrate<saxpy>(one_and_two, {.sizes = {1, 1 << 20},
-                                                    .budget_seconds = 4,
+                                                    .budget_seconds = 1,
                                                     .make = make_saxpy,
                                                     .seed = seed,
                                                     .progress = [&](double used, std::size_t size) {
@@ -99,12 +99,11 @@ TEST_CASE("host{1} against host{2}, from the calibration to the regret", "[measu
                                                       last_progress = used;
                                                       ++steps;
                                                     }});
-  CHECK(steps >= 20);
-  CHECK(costs.measured().held_out >= 9);
+  CHECK(steps == 12);
   REQUIRE(costs.paths().size() == 2);
   for (auto const& each : costs.paths()) {
     CHECK(each.wrong.empty());
-    CHECK(each.knots.size() >= 12);
+    CHECK(each.knots.size() == 12);
     CHECK(each.knots.front().size == 1);
     CHECK(each.knots.back().size == 1 << 20);
   }
@@ -119,21 +118,9 @@ TEST_CASE("host{1} against host{2}, from the calibration to the regret", "[measu
 
   auto const timed = measure::time_calls<saxpy>(
       costs, {.sizes = {1, 1 << 20}, .count = 40, .make = make_saxpy, .seed = seed});
-  int held = 0;
-  for (auto const& call : timed.calls) {
-    for (std::size_t p = 0; p < 2; ++p) {
-      double const is = 0.5 * (call.halves[0][p] + call.halves[1][p]);
-      auto const said = costs.predict(p, call.known).total;
-      held += is >= said.low && is <= said.high ? 1 : 0;
-    }
-  }
   auto const model = measure::judge(timed, costs, dispatch::choose::by_model{});
   auto const always = measure::judge(timed, costs, dispatch::choose::always{on::host{2}});
-  std::cout << held << " of 80 intervals held\n"
-            << run.last() << '\n'
-            << model.describe() << '\n'
-            << always.describe() << '\n'
-            << measure::judge(timed, costs, dispatch::choose::power_law{}).describe() << '\n';
+  std::cout << run.last() << '\n' << model.describe() << '\n' << always.describe() << '\n';
   CHECK(std::isfinite(model.total));  // other load decides the rest
   CHECK(model.noise_floor >= 0);
 }
@@ -142,7 +129,7 @@ TEST_CASE("a path with a wrong result is found before it is timed, and is not ch
           "[measure]") {
   if (host::all_threads() < 2) { return; }
   auto const costs = calibrate<wrong_on_two>(
-      one_and_two, {.sizes = {1, 5000}, .budget_seconds = 5, .make = make_wrong});
+      one_and_two, {.sizes = {1, 5000}, .budget_seconds = 0.2, .make = make_wrong});
   CHECK(costs.paths()[0].wrong.empty());
   CHECK_THAT(costs.paths()[1].wrong, contains("at size "));
   CHECK_THAT(costs.paths()[1].wrong, contains("differs from that of host{1}"));
@@ -155,7 +142,7 @@ TEST_CASE("a path with a wrong result is found before it is timed, and is not ch
 TEST_CASE("a task may have one array, of elements that are no numbers", "[measure]") {
   auto const costs = calibrate<conjugate>(
       {on::host{1}}, {.sizes = {1, 1000},
-                      .budget_seconds = 5,
+                      .budget_seconds = 0.2,
                       .make = [](setup& arrays, std::size_t size) -> conjugate {
                         return {{arrays.output<std::array<float, 2>>(size).data(), size}};
                       }});
@@ -164,18 +151,18 @@ TEST_CASE("a task may have one array, of elements that are no numbers", "[measur
 
 TEST_CASE("results that make expects are the reference of all paths", "[measure]") {
   CHECK(calibrate<sum_of_two>({on::host{1}},
-                              {.sizes = {1, 1000}, .budget_seconds = 5, .make = make_sum(0)})
+                              {.sizes = {1, 1000}, .budget_seconds = 0.2, .make = make_sum(0)})
             .paths()[0]
             .wrong.empty());
   CHECK_THAT(message_of([] {
                calibrate<sum_of_two>(
-                   {on::host{1}}, {.sizes = {1, 1000}, .budget_seconds = 5, .make = make_sum(1)});
+                   {on::host{1}}, {.sizes = {1, 1000}, .budget_seconds = 0.2, .make = make_sum(1)});
              }),
              contains("was never written"));
   if (host::all_threads() < 2) { return; }
   // Not hidden by the results that host{1} left in the same array.
   auto const costs = calibrate<sum_of_two>(
-      one_and_two, {.sizes = {1, 1000}, .budget_seconds = 5, .make = make_sum(1, 2)});
+      one_and_two, {.sizes = {1, 1000}, .budget_seconds = 0.2, .make = make_sum(1, 2)});
   CHECK(costs.paths()[0].wrong.empty());
   CHECK_THAT(costs.paths()[1].wrong, contains("was never written"));
 }
@@ -203,10 +190,6 @@ TEST_CASE("bad input of a calibration has one line with its value and the remedy
   CHECK_THAT(refused({on::host{1}}, {.sizes = {7, 7}, .make = make_saxpy}),
              contains("sizes = {7, 7}"));
   CHECK_THAT(refused({on::host{1}}, {.sizes = {1, 1000}, .make = {}}), contains("make is empty"));
-  auto const hurried =
-      refused({on::host{1}}, {.sizes = {1, 1 << 20}, .budget_seconds = 1e-5, .make = make_saxpy});
-  CHECK_THAT(hurried, contains("budget_seconds = 1e-05 is too small: "));  // for one size or none
-  CHECK_THAT(hurried, contains(" of the 20 sizes that intervals need took "));
   CHECK_THAT(
       refused({on::host{1}}, {.sizes = {1, 1000}, .budget_seconds = NAN, .make = make_saxpy}),
       contains("budget_seconds = nan"));
@@ -214,6 +197,17 @@ TEST_CASE("bad input of a calibration has one line with its value and the remedy
                 {.sizes = {1, 1000},
                  .make = [](setup& arrays, std::size_t) { return make_saxpy(arrays, 77); }})
             .starts_with("make(arrays, "));
+}
+
+TEST_CASE("a budget that is too small is no error: intervals are wide, and a warning says so",
+          "[measure]") {
+  auto const costs = calibrate<saxpy>(
+      {on::host{1}}, {.sizes = {1, 1 << 20}, .budget_seconds = 1e-5, .make = make_saxpy});
+  REQUIRE(costs.warnings.size() == 1);
+  CHECK_THAT(costs.warnings[0],
+             contains("budget_seconds = 1e-05 was too small to measure 12 of 12 sizes twice"));
+  auto const said = costs.predict(0, dispatch::facts_of_size(1000)).total;
+  CHECK(said.high / said.low >= 2);
 }
 
 TEST_CASE("an interrupted calibration leaves no file", "[measure]") {

@@ -42,18 +42,18 @@ std::vector<path> const host_and_device{on::host{1}, on::device{0}};
 }  // namespace
 
 TEST_CASE("device paths are verified and timed, and the file names the device", "[measure]") {
-  auto const costs =
-      calibrate<device_saxpy>({on::host{1}, on::device{0}, {on::device{0}, "staged"}},
-                              {.sizes = {1, 2000}, .budget_seconds = 5, .make = make()});
-  CHECK(costs.measured().device == "a fake with staging");
-  CHECK(costs.measured().machine.links.size() == 8);
-  CHECK(costs.measured().machine.sync.seconds == 1e-6);
+  auto const costs = calibrate<device_saxpy>(
+      host_and_device, {.sizes = {1, 2000}, .budget_seconds = 1, .make = make()});
+  CHECK(costs.measured().device == "a fake");
+  REQUIRE(costs.measured().links.size() == 2);
+  for (auto const& each : costs.measured().links) {
+    CHECK(each.latency_seconds + 1000 * (each.seconds_per_byte_in + each.seconds_per_byte_back) >
+          0);
+  }
   CHECK(costs.device() == on::device{0});
   for (auto const& each : costs.paths()) {
     CHECK(each.wrong.empty());
-    CHECK(each.knots.size() >= 12);
-    // Both ways, for two types of memory, at sizes an octave apart.
-    CHECK(each.factors.size() == (each.where.device() != nullptr ? 4 * 11 : 0));
+    CHECK(each.knots.size() == 12);
   }
   for (auto const memory : {memory_type::pageable, memory_type::page_locked, memory_type::device}) {
     auto const timed = measure::time_calls<device_saxpy>(
@@ -73,7 +73,7 @@ TEST_CASE("device paths are verified and timed, and the file names the device", 
   for (auto const& each : resident.calls) {
     CHECK(each.known.count == 0);
     CHECK(each.known.amount.bytes > 0);
-    for (std::size_t p = 0; p < 3; ++p) { CHECK(std::isfinite(each.halves[0][p])); }
+    for (std::size_t p = 0; p < 2; ++p) { CHECK(std::isfinite(each.halves[0][p])); }
     CHECK(std::isfinite(costs.seconds(0, each.known)));
   }
   CHECK(the_device().live_bytes == 0);
@@ -170,9 +170,10 @@ TEST_CASE("calls leave no array resident, those that they write, or all", "[meas
 TEST_CASE("a device path that leaves elements out is found, and is not chosen", "[measure]") {
   // y is what host{1} left there, unless its first content is on the device again.
   auto const costs = calibrate<device_saxpy>(
-      host_and_device, {.sizes = {1, 2000}, .budget_seconds = 5, .make = make(1)});
+      host_and_device, {.sizes = {1, 2000}, .budget_seconds = 0.5, .make = make(1)});
   CHECK(costs.paths()[0].wrong.empty());
   CHECK_THAT(costs.paths()[1].wrong, contains("element 0 of array 1 differs from that of host{1}"));
+  CHECK(costs.measured().links.empty());
 }
 
 TEST_CASE("paths that a calibration cannot run have one line", "[measure]") {
@@ -181,7 +182,6 @@ TEST_CASE("paths that a calibration cannot run have one line", "[measure]") {
         [&] { calibrate<device_saxpy>(paths, {.sizes = {1, 2000}, .make = make()}); });
   };
   CHECK_THAT(refused({on::device{0}, on::device{1}}), contains("are two devices"));
-  CHECK_THAT(refused({{on::device{0}, "pinned"}}), contains("there is no such transfer"));
   CHECK(message_of([] {
           calibrate<test::saxpy>(host_and_device, {.sizes = {1, 2000}, .make = test::make_saxpy});
         }) ==

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-test-flags: -O1
 #include "catch.hpp"
-#include "dispatch/best_threshold.hpp"
 #include "dispatch/saxpy.hpp"
 #include "dispatch/synthetic_machine.hpp"
+#include "offload/best_threshold.hpp"
+#include "offload/rivals.hpp"
 
 #include <assay/measure/compare_choosers.hpp>
 #include <assay/measure/regret.hpp>
@@ -56,6 +57,16 @@ TEST_CASE("regret is what the choices cost, without noise", "[measure]") {
   CHECK(always.total == Approx(one / best - 1));
   CHECK(always.max > 2);
   CHECK(always.p95 <= always.max);
+  double sum = 0;
+  std::size_t counted = 0;
+  for (auto const& call : timed.calls) {
+    double const least = std::min(call.halves[0][0], call.halves[0][1]);
+    if (least < 5e-6) { continue; }
+    sum += call.halves[0][0] / least - 1;
+    ++counted;
+  }
+  CHECK(always.single.size() == counted);
+  CHECK(always.mean == Approx(sum / static_cast<double>(counted)));
   CHECK(always.describe().starts_with("choose::always{host{1}}: regret "));
 }
 
@@ -133,8 +144,8 @@ TEST_CASE("the model beats its rivals on curves that no power law fits", "[measu
     auto const timed =
         timed_with([&](std::size_t p, double n) { return machine.truth[p](n); }, 3, 0.01, seed + m);
     model += measure::judge(timed, costs, choose::by_model{}).total;
-    law += measure::judge(timed, costs, choose::power_law{}).total;
-    history += measure::judge(timed, costs, choose::history{}).total;
+    law += measure::judge(timed, costs, examples::power_law{}).total;
+    history += measure::judge(timed, costs, examples::history{}).total;
   }
   std::cout << "mean regret: model " << 2 * model << " %, power law " << 2 * law << " %, history "
             << 2 * history << " %\n";
@@ -196,7 +207,9 @@ TEST_CASE("calls that no path can run are refused, and a comparison has no ratio
                     test::contains("no path can run a timed call of size"));
   // One path is impossible for a few calls, so that some draws have none of these.
   auto timed = timed_with([&](std::size_t, double n) { return 1e-9 * n; }, 2, 0, 1);
-  for (auto& half : timed.calls.front().halves) { half[0] = inf; }
+  auto const longest = std::ranges::max_element(
+      timed.calls, {}, [](auto const& each) { return each.known.amount.size; });
+  for (auto& half : longest->halves) { half[0] = inf; }
   choose::always const first{on::host{1}};
   auto const same = measure::compare_choosers(timed, of, first, first);
   CHECK(same.low == 0);

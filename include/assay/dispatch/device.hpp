@@ -7,13 +7,14 @@
 
 #include <assay/arrays/array_store.hpp>
 #include <assay/core/device.hpp>
+#include <assay/core/nvml.hpp>
 #include <assay/dispatch/device_bench.hpp>
 #include <assay/dispatch/device_engine.hpp>
-#include <assay/dispatch/device_terms.hpp>
 #include <assay/dispatch/file.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/stats/random_source.hpp>
+#include <assay/transfer/cuda_link.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -28,6 +29,25 @@ struct watched;
 }  // namespace assay::load
 
 namespace assay::dispatch {
+
+/// The CUDA calls of device paths.
+class task_link : public transfer::cuda_link {
+ public:
+  using cuda_link::cuda_link;
+  memory_place where(void const* address) const { return memory_place_of(address); }
+  native_stream native(stream_type of) const noexcept { return of.get(); }
+  std::size_t number(stream_type of) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(of.get());
+  }
+  bool idle(stream_type of) const {
+    if (capturing(of)) { return false; }  // a query would break the capture
+    auto const code = cudaStreamQuery(of.get());
+    // Else the launch that follows would seem to have failed.
+    if (cudaPeekAtLastError() == cudaErrorNotReady) { (void)cudaGetLastError(); }
+    return code == cudaSuccess;
+  }
+  void require_launched() const { check(cudaGetLastError()); }
+};
 
 /// Watches a device for `load::watched`. <assay/dispatch/device_load.cuh> defines it.
 template <class Watched>
@@ -70,13 +90,12 @@ requires memory_resource<Memory, ::cuda::stream_ref>
 engine(costs, Memory, C) -> engine<C, Memory>;
 
 /// Reads a file of `save` for a device. Throws `read_error` for a file of another device, and for a
-/// file with another device number. If the driver or the clocks have changed, the device is probed
-/// for 200 ms at most, and a file that the probe contradicts is refused.
+/// file with another device number. Another driver is one of the warnings.
 inline costs load(std::string const& path, on::device place) {
   auto here = machine::host_environment({}, {});
   here.device = device_in_words(place);
-  detail::describe_now(place, here);
-  auto read = load(path, here, [place] { return probe_device(place); });
+  here.driver = nvml::load().driver_version();
+  auto read = load(path, here);
   auto const its = read.device();
   if (its && *its != place) {
     throw read_error(path, "its paths are on device{" + std::to_string(its->id) +
@@ -124,15 +143,10 @@ class device_paths : private detail::owned_stream,
                                                        mr::async{}.open(place)),
         place_(place) {}
 
-  /// Adds the name, the driver, the clock, the links and the wait of the device. Measures them once
-  /// in a process.
-  void describe(measurements& to, bool staged) const {
+  /// Adds the name and the driver of the device.
+  void describe(measurements& to) const {
     to.device = device_in_words(place_);
-    auto const& terms = device_terms_of(place_, staged);
-    to.driver = terms.driver;
-    to.sm_clock_mhz = terms.sm_clock_mhz;
-    to.machine.links = terms.machine.links;
-    to.machine.sync = terms.machine.sync;
+    to.driver = nvml::load().driver_version();
   }
   /// Memory for arrays; a share of them, drawn by the seed, is page-locked.
   static std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed, double share) {

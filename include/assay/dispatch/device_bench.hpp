@@ -26,7 +26,7 @@ class device_bench {
   using stream_type = typename Link::stream_type;
 
   device_bench(Link link, stream_type stream, Memory memory)
-      : copies_(std::move(link)), stream_(stream), memory_(std::move(memory)) {}
+      : link_(std::move(link)), stream_(stream), memory_(std::move(memory)) {}
 
   /// Forgets the arrays of all tasks.
   void clear() { all_.clear(); }
@@ -36,41 +36,41 @@ class device_bench {
   /// Copies all arrays of the task to the device, those that it only writes too: the poison in them
   /// shows what a call leaves out. Waits.
   void upload(T const& call) {
-    [[maybe_unused]] auto const current = copies_.link().current();
+    [[maybe_unused]] auto const current = link_.current();
     all_.erase(number_);
     auto& resident = all_.try_emplace(number_, stream_, memory_).first->second;
     each_array(call, [&](std::size_t i, std::byte* host, std::size_t bytes, direction) {
       auto* const device = bytes > 0 ? resident.memory.take(bytes) : nullptr;
       resident.pointers[i] = device;
-      if (bytes > 0) { copies_.link().copy(stream_, device, host, bytes); }
+      if (bytes > 0) { link_.copy(stream_, device, host, bytes); }
     });
-    copies_.link().synchronize(stream_);
+    link_.synchronize(stream_);
   }
   /// Copies the arrays that the task writes to the host. Waits.
   void download(T const& call) {
-    [[maybe_unused]] auto const current = copies_.link().current();
+    [[maybe_unused]] auto const current = link_.current();
     each_array(call, [&](std::size_t i, std::byte* host, std::size_t bytes, direction way) {
       if (bytes == 0 || way == direction::in) { return; }
-      copies_.link().copy(stream_, host, all_.at(number_).pointers[i], bytes);
+      link_.copy(stream_, host, all_.at(number_).pointers[i], bytes);
     });
-    copies_.link().synchronize(stream_);
+    link_.synchronize(stream_);
   }
   /// Runs calls on the arrays of the device, and waits for each.
   void run_resident(T const& call, int calls) {
-    [[maybe_unused]] auto const current = copies_.link().current();
+    [[maybe_unused]] auto const current = link_.current();
     if (!all_.contains(number_)) { upload(call); }
     auto const& pointers = all_.at(number_).pointers;
     for (int i = 0; i < calls; ++i) {
-      run_on_stream(call, copies_.link().native(stream_), pointers);
-      copies_.link().require_launched();
-      copies_.link().synchronize(stream_);
+      run_on_stream(call, link_.native(stream_), pointers);
+      link_.require_launched();
+      link_.synchronize(stream_);
     }
   }
   /// The facts of a call, with the memory of each of the host's arrays.
-  facts facts_of_call(T const& call) const { return facts_of(call, copies_.link()); }
+  facts facts_of_call(T const& call) const { return facts_of(call, link_); }
   /// Runs calls on the host's arrays, as an engine does, and waits for each. Arrays that are in
   /// device memory by the facts are used in the copies that `upload` made.
-  void run_from_host(T const& call, facts const& known, bool staged, int calls) {
+  void run_from_host(T const& call, facts const& known, int calls) {
     auto const count = static_cast<std::ptrdiff_t>(known.count);
     auto const resident = [](auto const& each) { return each.memory == memory_type::device; };
     bool const any = std::any_of(known.arrays.begin(), known.arrays.begin() + count, resident);
@@ -78,8 +78,8 @@ class device_bench {
     std::span<void* const> const pointers =
         any ? std::span<void* const>{all_.at(number_).pointers} : std::span<void* const>{};
     for (int i = 0; i < calls; ++i) {
-      enqueue(call, known, copies_, stream_, memory_, staged, pointers);
-      copies_.link().synchronize(stream_);
+      enqueue(call, known, link_, stream_, memory_, pointers);
+      link_.synchronize(stream_);
     }
   }
 
@@ -100,7 +100,7 @@ class device_bench {
     std::apply([&](auto const&... each) { (one(each), ...); }, call.arrays());
   }
 
-  array_copies<Link> copies_;
+  Link link_;
   stream_type stream_;
   Memory memory_;
   std::map<std::size_t, arrays_on_device> all_;  // by the numbers of tasks

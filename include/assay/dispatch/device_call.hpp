@@ -8,19 +8,15 @@
 /// - `native(stream)` is the stream as tasks take it, and `number(stream)` tells it from others.
 /// - `idle(stream)` is true if no work is left on the stream, and false while it is captured.
 /// - `require_launched()` throws if a kernel could not be launched.
-/// - `require_shared(stream)` throws if the handle names another stream on each thread.
 #pragma once
 
 #include <assay/core/memory_type.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/dispatch/task.hpp>
 #include <assay/memory/concepts.hpp>
-#include <assay/transfer/stager.hpp>
 
 #include <array>
 #include <cstddef>
-#include <memory>
-#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -65,67 +61,20 @@ struct moved_array {
   std::byte* host = nullptr;
   std::byte* device = nullptr;
   std::size_t bytes = 0;
-  memory_type memory = memory_type::pageable;
 };
 
-/// Copies arrays over a link. Staged copies of several threads take turns.
+/// Copies all arrays one way, in the order of the stream. Blocks for arrays in pageable memory as
+/// CUDA does.
 template <class Link>
-class array_copies {
- public:
-  using stream_type = typename Link::stream_type;
-
-  explicit array_copies(Link link) : link_(std::move(link)) {}
-
-  Link const& link() const noexcept { return link_; }
-
-  /// Copies all arrays one way, in the order of the stream. Blocks for staged arrays until the host
-  /// is done with them, and for other pageable arrays as CUDA does.
-  void move(stream_type stream, std::span<moved_array const> all, bool to_device, bool staged) {
-    if (all.empty()) { return; }
-    nvtx_range const scope{to_device ? "copy to device" : "copy to host", category::transfer};
-    bool pageable = false;
-    for (auto const& each : all) { pageable = pageable || each.memory == memory_type::pageable; }
-    if (staged && pageable) { return stage(stream, all, to_device); }
-    for (auto const& each : all) { copy(stream, each, to_device); }
+void copy_arrays(Link const& link, typename Link::stream_type stream,
+                 std::span<moved_array const> all, bool to_device) {
+  if (all.empty()) { return; }
+  nvtx_range const scope{to_device ? "copy to device" : "copy to host", category::transfer};
+  for (auto const& each : all) {
+    link.copy(stream, to_device ? each.device : each.host, to_device ? each.host : each.device,
+              each.bytes);
   }
-
- private:
-  void copy(stream_type stream, moved_array const& each, bool to_device) const {
-    void* const to = to_device ? each.device : each.host;
-    void const* const from = to_device ? each.host : each.device;
-    link_.copy(stream, to, from, each.bytes);
-  }
-
-  void stage(stream_type stream, std::span<moved_array const> all, bool to_device) {
-    link_.require_shared(stream);
-    std::lock_guard const lock{mutex_};  // `abandon` drops the pieces of all callers
-    if (!stager_) {
-      stager_ = std::make_unique<transfer::stager<Link>>(link_, transfer::staging{});
-    }
-    typename transfer::stager<Link>::staged_copies open;
-    try {
-      stager_->open(open);
-      for (auto const& each : all) {
-        if (each.memory != memory_type::pageable) {
-          copy(stream, each, to_device);
-        } else if (to_device) {
-          stager_->stage_in(open, stream, each.device, each.host, each.bytes);
-        } else {
-          stager_->stage_out(open, stream, each.host, each.device, each.bytes);
-        }
-      }
-      stager_->close(open, stream);
-      stager_->wait_finished(open);
-    } catch (...) {
-      stager_->abandon();
-      throw;
-    }
-  }
-
-  Link link_;
-  std::mutex mutex_;
-  std::unique_ptr<transfer::stager<Link>> stager_;
-};
+}
 
 /// Device memory for some arrays of one call, given back in the order of the stream.
 template <class Stream, class Memory>
@@ -170,18 +119,16 @@ void run_on_stream(T const& call, native_stream stream, std::span<void* const> p
 /// of host arrays that the call writes. Empty arrays have null pointers; a call without elements in
 /// any array does nothing. Managed arrays are used as they are. Device memory comes from `memory`.
 /// `resident` has the copies on the device of arrays that are in host memory too, in the order of
-/// the arrays. Blocks as `array_copies::move`. After a failure the stream is drained.
+/// the arrays. Blocks as `copy_arrays`. After a failure the stream is drained.
 template <task T, class Link, class Memory>
 requires has_device_run<T>
-void enqueue(T const& call, facts const& known, array_copies<Link>& copies,
-             typename Link::stream_type stream, Memory& memory, bool staged,
-             std::span<void* const> resident = {}) {
+void enqueue(T const& call, facts const& known, Link const& link, typename Link::stream_type stream,
+             Memory& memory, std::span<void* const> resident = {}) {
   struct {
     std::array<moved_array, facts::max_arrays> all{};
     std::size_t count = 0;
     std::span<moved_array const> arrays() const { return {all.data(), count}; }
   } in, back;
-  auto const& link = copies.link();
   [[maybe_unused]] auto const current = link.current();
   call_memory<typename Link::stream_type, Memory> temporary{stream, memory};
   std::array<void*, facts::max_arrays> pointers{};
@@ -202,18 +149,17 @@ void enqueue(T const& call, facts const& known, array_copies<Link>& copies,
         pointer = copy != nullptr ? copy : data;
         return;
       }
-      moved_array const made{reinterpret_cast<std::byte*>(data), temporary.take(bytes), bytes,
-                             fact.memory};
+      moved_array const made{reinterpret_cast<std::byte*>(data), temporary.take(bytes), bytes};
       pointer = made.device;
       if (fact.is_read()) { in.all[in.count++] = made; }
       if (fact.is_written()) { back.all[back.count++] = made; }
     };
     std::apply([&](auto const&... each) { (prepare(each), ...); }, call.arrays());
     if (elements == 0) { return; }
-    copies.move(stream, in.arrays(), true, staged);
+    copy_arrays(link, stream, in.arrays(), true);
     run_on_stream(call, link.native(stream), pointers);
     link.require_launched();
-    copies.move(stream, back.arrays(), false, staged);
+    copy_arrays(link, stream, back.arrays(), false);
   } catch (...) {
     link.drain(stream);
     throw;

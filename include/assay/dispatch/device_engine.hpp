@@ -7,7 +7,6 @@
 #include <assay/dispatch/device_call.hpp>
 #include <assay/dispatch/engine.hpp>
 
-#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -39,7 +38,7 @@ class device_engine : public detail::deciding_engine<detail::chooser_bound_on<Li
   device_engine(costs of, Link link, Memory memory, C const& policy)
       : base(
             std::move(of), [&](costs const& all) { return bound_on(link, policy, all); }, policy),
-        copies_(std::make_unique<array_copies<Link>>(std::move(link))),
+        link_(std::move(link)),
         memory_(std::move(memory)) {}
 
   /// Runs the call in the order of the stream.
@@ -56,22 +55,21 @@ class device_engine : public detail::deciding_engine<detail::chooser_bound_on<Li
   template <task T>
   void operator()(stream_type stream, T const& call) const {
     this->template require_task<T>();
-    auto const& link = copies_->link();
-    auto const known = facts_of(call, link);
-    auto const number = link.number(stream);
+    auto const known = facts_of(call, link_);
+    auto const number = link_.number(stream);
     // Predicted ends are late where predictions are, and each call would add to that.
-    if (this->has_work(number) && link.idle(stream)) { this->note_finished(number); }
+    if (this->has_work(number) && link_.idle(stream)) { this->note_finished(number); }
     auto const& where = this->decide(known, number);
     require_reach(T::name, where, known);
     if (where.host() != nullptr) {
       nvtx_range const scope{"call on host", category::cpu};
-      link.synchronize(stream);
+      link_.synchronize(stream);
       this->note_finished(number);
       run_on_host(call, *where.host());
     } else if constexpr (has_device_run<T>) {
       nvtx_range const scope{"call on device", category::gpu};
       this->note_begun(number);
-      enqueue_or_note(call, known, stream, where.transfer == staged_transfer);
+      enqueue_or_note(call, known, stream);
     } else {
       throw std::invalid_argument(no_device_run<T>(where));
     }
@@ -79,16 +77,16 @@ class device_engine : public detail::deciding_engine<detail::chooser_bound_on<Li
 
  private:
   template <task T>
-  void enqueue_or_note(T const& call, facts const& known, stream_type stream, bool staged) const {
+  void enqueue_or_note(T const& call, facts const& known, stream_type stream) const {
     try {
-      enqueue(call, known, *copies_, stream, memory_, staged);
+      enqueue(call, known, link_, stream, memory_);
     } catch (...) {
-      this->note_finished(copies_->link().number(stream));  // the stream is drained
+      this->note_finished(link_.number(stream));  // the stream is drained
       throw;
     }
   }
 
-  std::unique_ptr<array_copies<Link>> copies_;
+  Link link_;
   Memory mutable memory_;
 };
 

@@ -63,16 +63,13 @@ class short_kernel_probe {
   event done_;
 };
 
-/// The sources of this host and of a device.
+/// The sources of a device.
 inline load_sources device_sources(on::device place) {
-  auto all = host_sources();
-  all.others_on_device = [library = nvml::load(), bus = pci_bus_id(place)] {
-    return others_use(library.ask_use(bus));
-  };
-  all.two_kernels = [probe = std::make_shared<short_kernel_probe>(place)] {
-    return probe->seconds();
-  };
-  return all;
+  return {
+      .others_on_device = [library = nvml::load(),
+                           bus = pci_bus_id(place)] { return others_use(library.ask_use(bus)); },
+      .two_kernels =
+          [probe = std::make_shared<short_kernel_probe>(place)] { return probe->seconds(); }};
 }
 
 template <>

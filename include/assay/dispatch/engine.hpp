@@ -49,9 +49,8 @@ struct decision {
     for (auto const& each : of.items) {
       bool const in = each.name == "copies in";
       if (!in && each.name != "copies back") { continue; }
-      text += std::string{before} + short_text(each.cost.seconds) +
-              (in == (of.where.device() != nullptr) ? " to the device (" : " to the host (") +
-              std::string{each.memory} + ')';
+      text += std::string{before} + short_text(each.seconds) +
+              (in ? " to the device (" : " to the host (") + std::string{each.memory} + ')';
       before = " and ";
     }
     return text;
@@ -83,8 +82,7 @@ class deciding_engine {
     }
     decision made{.chosen = mine.chosen, .predictions = {}, .forced_by = forced_by_};
     for (std::size_t i = 0; i < costs_->paths().size(); ++i) {
-      made.predictions.push_back(
-          costs_->predict(i, mine.known, heeds_load ? mine.loads[i] : path_load{}));
+      made.predictions.push_back(costs_->predict(i, mine.known, mine.load));
     }
     return made;
   }
@@ -115,18 +113,22 @@ class deciding_engine {
                                   "': calibrate again");
     }
   }
-  /// Chooses the path of a call on a stream, and keeps the choice for `last`.
+  /// Chooses the path of a call on a stream, and keeps the choice for `last`. Throws
+  /// `std::invalid_argument` for a path that computes wrong results, which a chooser of a user may
+  /// name.
   path const& decide(facts const& known, std::size_t stream = 0) const {
     auto& mine = of_this_thread();
     latest_engine() = number_;
     mine.known = known;
     if constexpr (heeds_load) {
-      pick_.board().read(mine.loads, stream);
-      mine.chosen = costs_->best(known, mine.loads);
+      mine.load = pick_.board().read(stream);
+      mine.chosen = costs_->best(known, mine.load);
     } else {
       mine.chosen = pick_(known);
     }
-    return costs_->paths()[mine.chosen].where;
+    auto const& chosen = costs_->paths().at(mine.chosen);
+    if (!chosen.wrong.empty()) { choose::detail::refuse_wrong(*costs_, mine.chosen); }
+    return chosen.where;
   }
   /// True while own work on a stream is predicted to run.
   bool has_work(std::size_t stream) const noexcept {
@@ -137,8 +139,7 @@ class deciding_engine {
   void note_begun(std::size_t stream) const noexcept {
     if constexpr (heeds_load) {
       auto const& mine = of_this_thread();
-      pick_.board().own.begun(stream,
-                              costs_->seconds(mine.chosen, mine.known, mine.loads[mine.chosen]));
+      pick_.board().own.begun(stream, costs_->seconds(mine.chosen, mine.known, mine.load));
     }
   }
   void note_finished(std::size_t stream) const noexcept {
@@ -152,7 +153,7 @@ class deciding_engine {
   struct latest {
     facts known;
     std::size_t chosen = 0;
-    path_loads loads;
+    load_now load{};
   };
   static latest& of_this_thread() {
     return assay::detail::thread_value([] { return latest{}; });

@@ -27,27 +27,11 @@ inline constexpr estimate impossible{std::numeric_limits<double>::infinity(),
                                      std::numeric_limits<double>::infinity(),
                                      std::numeric_limits<double>::infinity()};
 
-/// The sum of independent estimates: the half-widths add as the root of their squares. No sum of
-/// times is below 0.
-inline estimate operator+(estimate const& a, estimate const& b) noexcept {
-  double const sum = a.seconds + b.seconds;
-  if (!std::isfinite(sum)) { return impossible; }
-  return {sum, std::max(0.0, sum - std::hypot(a.seconds - a.low, b.seconds - b.low)),
-          sum + std::hypot(a.high - a.seconds, b.high - b.seconds)};
-}
-
 namespace detail {
 
 inline std::string fixed(double value) {
   std::array<char, 32> text{};
   (void)std::snprintf(text.data(), text.size(), value < 9.95 ? "%.1f" : "%.0f", value);
-  return text.data();
-}
-
-/// A size without decimals.
-inline std::string whole(double size) {
-  std::array<char, 32> text{};
-  (void)std::snprintf(text.data(), text.size(), "%.0f", size);
   return text.data();
 }
 

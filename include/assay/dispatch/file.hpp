@@ -13,8 +13,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <functional>
-#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -28,7 +26,9 @@ namespace assay::dispatch {
 namespace detail {
 
 inline constexpr std::string_view file_kind = "assay.dispatch.costs";
-inline constexpr int file_version = 5;
+inline constexpr int file_version = 6;
+/// The most entries of a list that a file can have.
+inline constexpr std::size_t most_entries = 1000;
 
 /// FNV-1a of 64 bits: it finds accidents, and no intent.
 inline std::string checksum(std::string_view text) {
@@ -108,14 +108,13 @@ class line_reader {
     if (!found) { fail("'" + std::string{fields_} + "' is no path such as host{4}"); }
     field = *found;
   }
-  void read(to& field) { read_enum(field, to::host); }
-  void read(memory_type& field) { read_enum(field, memory_type::device); }
-  template <class E>
-  void read_enum(E& field, E last) {
+  void read(memory_type& field) {
     int value = 0;
     read(value);
-    if (value > static_cast<int>(last)) { fail(std::to_string(value) + " has no meaning here"); }
-    field = static_cast<E>(value);
+    if (value > static_cast<int>(memory_type::device)) {
+      fail(std::to_string(value) + " has no meaning here");
+    }
+    field = static_cast<memory_type>(value);
   }
   template <class N>
   void read(N& field) {
@@ -142,38 +141,22 @@ void exchange_lines(Lines& io, Measurements& of) {
   io.line("cores", of.cores);
   io.line("device", of.device);
   io.line("driver", of.driver);
-  io.line("sm_clock_mhz", of.sm_clock_mhz);
   io.line("compiler", of.compiler);
   io.line("library", of.library);
   io.line("started_at", of.started_at);
   io.line("seed", of.seed);
-  io.line("held_out", of.held_out);
-  io.line("expected_regret", of.expected_regret);
-  auto& [forks, links, sync] = of.machine;
-  io.line("sync", sync.seconds, sync.low, sync.high);
-  io.count("forks", forks);
-  for (auto& each : forks) {
-    io.line("fork", each.threads, each.cost.seconds, each.cost.low, each.cost.high);
-  }
-  io.count("links", links);
-  for (auto& each : links) {
-    io.line("link", each.end, each.memory, each.latency_seconds, each.bytes_per_second, each.spread,
-            each.from_bytes, each.transfer);
+  io.count("links", of.links);
+  for (auto& each : of.links) {
+    io.line("link", each.memory, each.latency_seconds, each.seconds_per_byte_in,
+            each.seconds_per_byte_back);
   }
   io.count("paths", of.paths);
   for (auto& each : of.paths) {
     io.line("path", each.where);
     io.line("wrong", each.wrong);
-    io.line("scale", each.scale);
     io.count("knots", each.knots);
     for (auto& at : each.knots) { io.line("knot", at.size, at.seconds, at.spread); }
-    io.count("factors", each.factors);
-    for (auto& at : each.factors) {
-      io.line("factor", at.end, at.memory, at.size, at.factor, at.spread);
-    }
   }
-  io.count("nodes", of.tree);
-  for (auto& at : of.tree) { io.line("node", at.feature, at.threshold, at.other); }
 }
 
 /// Checks the kind, the version and the checksum; returns the lines between.
@@ -211,68 +194,11 @@ inline std::string to_text(costs const& of) {
 /// Writes the file whole or not at all. Throws `file_error`.
 inline void save(std::string const& path, costs const& of) { write_atomically(path, to_text(of)); }
 
-/// The findings of a probe of a device, in at most 200 ms.
-struct device_probe {
-  machine_terms machine;  ///< the wait, and the links of page-locked memory
-  double sm_clock_mhz = std::numeric_limits<double>::quiet_NaN();
-};
-
-namespace detail {
-
-/// The differences between a file and a machine in driver and clocks; empty without any.
-inline std::string changed_device(measurements const& then, machine::environment const& now) {
-  std::string text;
-  if (!then.driver.empty() && !now.driver.empty() && then.driver != now.driver) {
-    text = "its driver is '" + then.driver + "', and this machine's is '" + now.driver + '\'';
-  }
-  // A clock rate that is not known is NaN or 0, and differs from none.
-  if (std::abs(now.sm_clock_mhz - then.sm_clock_mhz) > 0.05 * then.sm_clock_mhz &&
-      then.sm_clock_mhz > 0) {
-    text += (text.empty() ? "its" : ", and its") + std::string{" SM clock was "} +
-            whole(then.sm_clock_mhz) + " MHz, and is " + whole(now.sm_clock_mhz) + " MHz";
-  }
-  return text;
-}
-
-/// The measurements of a file that a probe contradicts; empty if they hold.
-inline std::string contradiction(measurements const& then, device_probe const& now) {
-  // Medians of a few copies and waits differ by less between two runs on one machine.
-  constexpr double copies_differ = 1.25;
-  constexpr double waits_differ = 2;
-  constexpr double clocks_differ = 1.1;
-  auto const beyond = [](double a, double b, double most) { return a > most * b || b > most * a; };
-  if (then.sm_clock_mhz > 0 && beyond(then.sm_clock_mhz, now.sm_clock_mhz, clocks_differ)) {
-    return "an SM clock of " + whole(now.sm_clock_mhz) + " MHz instead of " +
-           whole(then.sm_clock_mhz);
-  }
-  if (beyond(then.machine.sync.seconds, now.machine.sync.seconds, waits_differ)) {
-    return "a wait of " + short_text(now.machine.sync.seconds) + " instead of " +
-           short_text(then.machine.sync.seconds);
-  }
-  facts known;
-  known.count = 1;
-  known.arrays[0] = {
-      .bytes = 4 << 20U, .way = direction::inout, .memory = memory_type::page_locked};
-  auto const copied = [&](machine_terms const& by) {
-    return path_links{by, on::device{0}}.of(known).seconds();
-  };
-  double const was = copied(then.machine);
-  double const is = copied(now.machine);
-  if (!beyond(was, is, copies_differ)) { return {}; }
-  return "copies of 4 MiB there and back in " + short_text(is) + " instead of " + short_text(was);
-}
-
-}  // namespace detail
-
 /// Reads a file of `save`. Throws `read_error` where it is damaged, or of another CPU or number of
-/// cores than `here`; another compiler is one of the result's warnings.
-///
-/// The device counts if the file has paths on one and `here` names one: see `load` of
-/// <assay/dispatch/device.hpp>. If its driver or clocks have changed, `probe` is called. A file
-/// that the probe contradicts is refused too; else the change is one of the warnings.
+/// cores than `here`. The device counts if the file has paths on one and `here` names one: see
+/// `load` of <assay/dispatch/device.hpp>. Another driver or compiler is one of the warnings.
 inline costs load(std::string const& path,
-                  machine::environment const& here = machine::host_environment({}, {}),
-                  std::function<device_probe()> const& probe = {}) {
+                  machine::environment const& here = machine::host_environment({}, {})) {
   constexpr std::uintmax_t most_bytes = 16U << 20U;  // files of `save` have some kilobytes
   auto const bytes = require_readable(path);
   if (bytes > most_bytes) {
@@ -299,13 +225,9 @@ inline costs load(std::string const& path,
   std::vector<std::string> warnings;
   if (!from.device.empty() && !here.device.empty()) {
     require("device", from.device, here.device);
-    auto const change = detail::changed_device(from, here);
-    auto const wrong = change.empty() || !probe ? "" : detail::contradiction(from, probe());
-    if (!wrong.empty()) {
-      throw read_error(path, change + "; a probe found " + wrong + ": calibrate again");
-    }
-    if (!change.empty()) {
-      warnings.push_back(change + (probe ? "; a probe found no change of its times" : ""));
+    if (!from.driver.empty() && !here.driver.empty() && from.driver != here.driver) {
+      warnings.push_back("its driver is '" + from.driver + "', and this machine's is '" +
+                         here.driver + '\'');
     }
   }
   if (from.compiler != here.compiler) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `path`: a place where a task can run, and the transfer that brings its arrays there.
+/// `path`: a place where a task can run.
 #pragma once
 
 #include <assay/core/place.hpp>
@@ -11,7 +11,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 
 namespace assay::dispatch {
@@ -19,21 +18,18 @@ namespace assay::dispatch {
 /// One way to run a task. Each thread count is a path of its own.
 struct path {
   std::variant<on::host, on::device> place;
-  /// The name of the transfer policy, such as `pinned`; empty for plain copies, and without copies.
-  std::string transfer;
 
   path(on::host where) : place(where) {}
-  path(on::device where, std::string by = {}) : place(where), transfer(std::move(by)) {}
+  path(on::device where) : place(where) {}
   bool operator==(path const&) const = default;
 
   on::host const* host() const noexcept { return std::get_if<on::host>(&place); }
   on::device const* device() const noexcept { return std::get_if<on::device>(&place); }
 
-  /// `host{4}`, `device{0}` or `device{0}/pinned`.
+  /// `host{4}` or `device{0}`.
   std::string describe() const {
-    auto const text = host() != nullptr ? "host{" + std::to_string(host()->threads) + '}'
-                                        : "device{" + std::to_string(device()->id) + '}';
-    return transfer.empty() ? text : text + '/' + transfer;
+    return host() != nullptr ? "host{" + std::to_string(host()->threads) + '}'
+                             : "device{" + std::to_string(device()->id) + '}';
   }
 };
 
@@ -46,29 +42,16 @@ inline std::optional<path> parse_path(std::string_view text) {
   auto const [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failed != std::errc{} || number < (on_host ? 1 : 0)) { return std::nullopt; }
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (on_host && text == "}") { return path{on::host{number}}; }
-  if (on_host || !text.starts_with('}')) { return std::nullopt; }
-  text.remove_prefix(1);
-  if (text.empty()) { return path{on::device{number}}; }
-  if (!text.starts_with('/') || text.size() == 1) { return std::nullopt; }
-  return path{on::device{number}, std::string{text.substr(1)}};
+  if (text != "}") { return std::nullopt; }
+  return on_host ? path{on::host{number}} : path{on::device{number}};
 }
 
-/// The transfer of device paths that copies pageable arrays by several threads, through page-locked
-/// buffers, as `transfer::staged`.
-inline constexpr std::string_view staged_transfer = "staged";
-
 /// The device of the paths; nothing if all are on the host. Throws `std::invalid_argument` for
-/// paths on two devices, and for transfers that no engine has.
+/// paths on two devices.
 inline std::optional<on::device> one_device(std::span<path const> paths) {
   std::optional<on::device> found;
   for (auto const& each : paths) {
     if (each.device() == nullptr) { continue; }
-    if (!each.transfer.empty() && each.transfer != staged_transfer) {
-      throw std::invalid_argument(each.describe() +
-                                  ": there is no such transfer; name none, or \"" +
-                                  std::string{staged_transfer} + "\" for pageable arrays");
-    }
     if (found && *found != *each.device()) {
       throw std::invalid_argument(each.describe() + " and device{" + std::to_string(found->id) +
                                   "} are two devices: calibrate the paths of each by itself");

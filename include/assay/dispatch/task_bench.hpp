@@ -107,11 +107,10 @@ class task_bench {
   }
   /// Tasks of further calls may have other sizes than those that are asked for.
   void take_any_size() noexcept { any_size_ = true; }
-  /// Adds the terms of the device, if there is one.
+  /// Adds the name and the driver of the device, if there is one.
   void describe(measurements& to) const {
     if constexpr (on_devices) {
-      auto const staged = [](auto const& each) { return each.transfer == staged_transfer; };
-      if (device_) { device_->describe(to, std::any_of(paths_.begin(), paths_.end(), staged)); }
+      if (device_) { device_->describe(to); }
     }
   }
 
@@ -159,8 +158,7 @@ class task_bench {
       if (at_->memory == memory_type::device && !at_->mixed) {
         device_->run_resident(*at_->task, calls);
       } else {
-        bool const staged = paths_[number].transfer == staged_transfer;
-        device_->run_from_host(*at_->task, at_->known, staged, calls);
+        device_->run_from_host(*at_->task, at_->known, calls);
       }
     }
     return now() - begin;

@@ -8,12 +8,9 @@
 #include <assay/dispatch/sampling.hpp>
 #include <assay/dispatch/task.hpp>
 #include <assay/dispatch/task_bench.hpp>
-#include <assay/host/parallel_for.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/stats/random_source.hpp>
 
-#include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,35 +26,17 @@ namespace assay::measure {
 template <dispatch::task T>
 struct calibration {
   dispatch::size_range sizes;
-  double budget_seconds = 5;
+  double budget_seconds = 2;
   std::function<T(setup& arrays, std::size_t size)> make;
   std::uint64_t seed = 0;  ///< 0 draws one
-  /// Called before each size with the share of the budget that is used. An exception of it ends the
-  /// calibration.
+  /// Called before each new size with the share of the budget that is used, which may be above 1.
+  /// An exception of it ends the calibration.
   std::function<void(double used, std::size_t next_size)> progress{};
 };
 
-/// Measures the time that `host::parallel_for` takes to begin and end an empty loop on `threads`
-/// threads.
-inline dispatch::fork measure_fork(int threads) {
-  using clock = std::chrono::steady_clock;
-  constexpr int loops = 10;
-  std::vector<double> times;
-  for (int group = 0; group < 12; ++group) {
-    auto const begin = clock::now();
-    for (int i = 0; i < loops; ++i) {
-      host::parallel_for(threads, threads, 1, [](std::int64_t, std::int64_t) {});
-    }
-    times.push_back(std::chrono::duration<double>(clock::now() - begin).count() / loops);
-  }
-  times.erase(times.begin());  // it started the threads
-  auto const found = dispatch::detail::summarised(1, times);
-  double const factor = std::exp2(found.spread);
-  return {threads, {found.seconds, found.seconds / factor, found.seconds * factor}};
-}
-
-/// Measures a task on its paths. Blocks for about `budget_seconds`, and once in a process for at
-/// most 0.5 s more, in which the links of the device are measured.
+/// Measures a task on its paths at twelve sizes. Blocks for about `budget_seconds`, or for as long
+/// as one look at each size takes: a budget that is too small widens intervals, and is one of the
+/// warnings of the result.
 ///
 /// A timed call follows one of the same path over the same arrays. So the caches hold what that
 /// call left there, and an `inout` array holds the results of the calls before. A device path is
@@ -84,12 +63,7 @@ dispatch::costs calibrate(std::vector<dispatch::path> const& paths, calibration<
                                .seed = seed};
   if constexpr (dispatch::has_library<T>) { found.library = T::library(); }
   bench.describe(found);
-  for (auto const& each : paths) {
-    found.paths.push_back({.where = each});
-    if (each.host() != nullptr && each.host()->threads > 1) {
-      found.machine.forks.push_back(measure_fork(each.host()->threads));
-    }
-  }
+  for (auto const& each : paths) { found.paths.push_back({.where = each}); }
   return dispatch::calibrate_on(bench, std::move(found), options);
 }
 

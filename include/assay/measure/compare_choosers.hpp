@@ -29,7 +29,7 @@ struct chooser_comparison {
 
   bool second_is_slower() const noexcept { return low > 0; }
   bool second_is_faster() const noexcept { return high < 0; }
-  /// `choose::history takes 12.1 % [8.4, 16.0] more time than choose::by_model`.
+  /// `choose::always{host{1}} takes 12.1 % [8.4, 16.0] more time than choose::by_model`.
   std::string describe() const {
     std::array<char, 96> text{};
     (void)std::snprintf(text.data(), text.size(), " takes %.1f %% [%.1f, %.1f] more time than ",

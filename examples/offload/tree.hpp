@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `choose::tree`: a decision tree that is trained on timed calls.
+/// `tree`: a chooser, a decision tree that is trained on timed calls.
 #pragma once
 
 #include <assay/dispatch/choose.hpp>
@@ -16,7 +16,19 @@
 #include <utility>
 #include <vector>
 
-namespace assay::dispatch {
+namespace assay::examples {
+
+using dispatch::facts, dispatch::path;
+
+/// A node of a decision tree. A call goes on at the next node if its feature is below the
+/// threshold, and else at `other`.
+struct tree_node {
+  static constexpr std::size_t leaf = 9;  ///< the number of features
+  std::size_t feature = leaf;
+  double threshold = 0;
+  std::size_t other = 0;  ///< of a leaf: the number of its path
+  bool operator==(tree_node const&) const = default;
+};
 
 /// A timed call, to train on: its seconds on each path, infinite where it is impossible.
 struct tree_row {
@@ -40,7 +52,7 @@ struct tree_features {
     flops = known.amount.flops;
     for (std::size_t i = 0; i < known.count; ++i) {
       auto const& each = known.arrays[i];
-      if (each.newest != array_fact::on_host) { continue; }
+      if (each.memory == memory_type::device) { continue; }
       double const read = each.is_read() ? each.bytes : 0;
       double const written = each.is_written() ? each.bytes : 0;
       bool const pageable = each.memory == memory_type::pageable;
@@ -52,29 +64,35 @@ struct tree_features {
   }
 };
 
-namespace choose {
-
 /// The path at the leaf of a decision tree that the facts of a call lead to.
 struct tree {
   std::vector<path> paths;
   std::vector<tree_node> nodes;  ///< leaves have numbers of `paths`
 
-  static constexpr std::string_view name = "choose::tree";
+  static constexpr std::string_view name = "tree";
   std::size_t leaves() const noexcept { return (nodes.size() + 1) / 2; }
   std::string describe() const { return parameter_list{}.show("leaves", leaves()).after(name); }
   bool operator==(tree const&) const = default;
 
   /// Throws `std::invalid_argument` for a tree that leads nowhere, and for a path that the costs
   /// lack.
-  auto bound(costs const& of) const {
-    if (nodes.empty()) {
-      throw std::invalid_argument("choose::tree has no nodes: train one by train_tree");
+  auto bound(dispatch::costs const& of) const {
+    bool leads = !nodes.empty();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      auto const& at = nodes[i];
+      bool const is_leaf = at.feature == tree_node::leaf;
+      leads = leads && (is_leaf ? at.other < paths.size()
+                                : at.feature < tree_node::leaf && at.other > i + 1 &&
+                                      at.other < nodes.size());
     }
-    dispatch::detail::require_tree(nodes, paths.size(), name);
+    if (!leads) {
+      throw std::invalid_argument("a tree of " + std::to_string(nodes.size()) +
+                                  " nodes leads nowhere: train one by train_tree");
+    }
     auto mine = nodes;
     for (auto& each : mine) {
       if (each.feature == tree_node::leaf) {
-        each.other = detail::right_path(of, paths[each.other]);
+        each.other = dispatch::choose::detail::right_path(of, paths[each.other]);
       }
     }
     return [mine = std::move(mine)](facts const& known) noexcept {
@@ -87,40 +105,7 @@ struct tree {
     };
   }
 };
-static_assert(chooser<tree>);
-
-/// The tree that the costs keep: see `with_tree`.
-struct kept_tree {
-  static constexpr std::string_view name = "choose::kept_tree";
-  bool operator==(kept_tree const&) const = default;
-  /// Throws `std::invalid_argument` for costs without a tree.
-  auto bound(costs const& of) const {
-    if (of.measured().tree.empty()) {
-      throw std::invalid_argument("the costs of " + of.task() +
-                                  " keep no tree: train one, and keep it by with_tree");
-    }
-    tree all{.paths = {}, .nodes = of.measured().tree};
-    for (auto const& each : of.paths()) { all.paths.push_back(each.where); }
-    return all.bound(of);
-  }
-};
-static_assert(chooser<kept_tree>);
-
-}  // namespace choose
-
-/// The same costs with a tree, which `save` writes into the same file. Throws
-/// `std::invalid_argument` for a tree of a path that they lack, or that is wrong.
-inline costs with_tree(costs const& of, choose::tree const& kept) {
-  auto all = of.measured();
-  all.tree = kept.nodes;
-  for (auto& each : all.tree) {
-    if (each.feature != tree_node::leaf) { continue; }
-    each.other = choose::detail::right_path(of, kept.paths.at(each.other));
-  }
-  costs made{std::move(all)};
-  made.warnings = of.warnings;
-  return made;
-}
+static_assert(dispatch::chooser<tree>);
 
 /// The limits of a tree.
 struct tree_limits {
@@ -201,7 +186,7 @@ class tree_growth {
     grown_.nodes[at].other = grown_.nodes.size();
     grow(other, depth - 1);
   }
-  choose::tree const& grown() const noexcept { return grown_; }
+  tree const& grown() const noexcept { return grown_; }
 
  private:
   static constexpr double most = 1e3;  // impossible paths have no finite cost
@@ -240,7 +225,7 @@ class tree_growth {
   std::size_t fewest_;
   std::vector<std::array<double, tree_features::count>> features_;
   std::vector<std::vector<double>> costs_;
-  choose::tree grown_;
+  tree grown_;
 };
 
 }  // namespace detail
@@ -248,8 +233,8 @@ class tree_growth {
 /// Trains a tree on timed calls, in time that grows with the square of their number. Throws
 /// `std::invalid_argument` without rows, and for a row without a possible path or with a time that
 /// is not above 0.
-inline choose::tree train_tree(std::vector<path> const& paths, std::span<tree_row const> rows,
-                               tree_limits const& limits = {}) {
+inline tree train_tree(std::vector<path> const& paths, std::span<tree_row const> rows,
+                       tree_limits const& limits = {}) {
   if (rows.empty()) { throw std::invalid_argument("a tree of 0 rows: give timed calls"); }
   for (auto const& each : rows) {
     bool const fits = each.seconds.size() == paths.size();
@@ -271,4 +256,4 @@ inline choose::tree train_tree(std::vector<path> const& paths, std::span<tree_ro
   return growth.grown();
 }
 
-}  // namespace assay::dispatch
+}  // namespace assay::examples

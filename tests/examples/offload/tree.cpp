@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-test-flags: -O1
+#include "offload/tree.hpp"
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
 #include "dispatch/synthetic_machine.hpp"
-
-#include <assay/dispatch/tree.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -16,7 +15,7 @@
 #include <vector>
 
 using namespace assay;
-using dispatch::tree_row;
+using examples::tree_row;
 using test::contains;
 using test::message_of;
 
@@ -34,7 +33,7 @@ double cost_of(tree_row const& row, std::size_t path) {
   return row.seconds[path] / *std::min_element(row.seconds.begin(), row.seconds.end()) - 1;
 }
 
-double cost_of(dispatch::choose::tree const& tree, dispatch::costs const& of,
+double cost_of(examples::tree const& tree, dispatch::costs const& of,
                std::vector<tree_row> const& rows) {
   auto const pick = tree.bound(of);
   double sum = 0;
@@ -47,11 +46,11 @@ double cost_of(dispatch::choose::tree const& tree, dispatch::costs const& of,
 double exhaustive(std::vector<tree_row> const& rows, std::size_t paths) {
   std::vector<std::vector<bool>> splits;  // for each row: true on one side
   for (auto const& at : rows) {
-    auto const here = dispatch::tree_features{at.known}.values;
+    auto const here = examples::tree_features{at.known}.values;
     for (std::size_t f = 0; f < here.size(); ++f) {
       std::vector<bool> sides;
       for (auto const& each : rows) {
-        sides.push_back(dispatch::tree_features{each.known}.values[f] < here[f]);
+        sides.push_back(examples::tree_features{each.known}.values[f] < here[f]);
       }
       splits.push_back(std::move(sides));
     }
@@ -99,9 +98,9 @@ TEST_CASE("two levels of a tree cost as little as those of an exhaustive search"
       rows.push_back({facts_in(size, memory, static_cast<double>(draw.from.next() % 4)),
                       {std::exp(draw.normal()), std::exp(draw.normal())}});
     }
-    auto const tree = dispatch::train_tree(paths, rows, {.depth = 2, .fewest = 1});
+    auto const tree = examples::train_tree(paths, rows, {.depth = 2, .fewest = 1});
     CHECK(cost_of(tree, of, rows) == Approx(exhaustive(rows, 2)).margin(0.005 * 9));
-    auto const stump = dispatch::train_tree(paths, rows, {.depth = 1, .fewest = 1});
+    auto const stump = examples::train_tree(paths, rows, {.depth = 1, .fewest = 1});
     different += cost_of(stump, of, rows) > cost_of(tree, of, rows) + 0.1 ? 1 : 0;
   }
   CHECK(different > 50);  // else two levels would prove nothing
@@ -117,10 +116,10 @@ TEST_CASE("a tree learns the memory of the arrays beside the size", "[dispatch]"
         {facts_in(size, memory_type::page_locked, bytes), {1, size < 1000 ? 2.0 : 0.25}});
   }
   dispatch::costs const of{test::saxpy_measurements()};
-  auto const tree = dispatch::train_tree({on::host{1}, on::host{4}}, rows);
+  auto const tree = examples::train_tree({on::host{1}, on::host{4}}, rows);
   CHECK(cost_of(tree, of, rows) == 0);
   CHECK(tree.leaves() <= 4);
-  CHECK_THAT(tree.describe(), contains("choose::tree{leaves="));
+  CHECK_THAT(tree.describe(), contains("tree{leaves="));
   auto const pick = tree.bound(of);
   CHECK(pick(facts_in(5000, memory_type::page_locked, 20'000)) == 1);
   CHECK(pick(facts_in(100, memory_type::page_locked, 400)) == 0);
@@ -140,28 +139,9 @@ TEST_CASE("a tree tells calls of one size by their flops for each byte", "[dispa
       rows.push_back({known, {1, flops > 10 ? 0.5 : 2.0}});
     }
   }
-  auto const tree = dispatch::train_tree({on::host{1}, on::host{4}}, rows);
+  auto const tree = examples::train_tree({on::host{1}, on::host{4}}, rows);
   CHECK(tree.leaves() == 2);
   CHECK(cost_of(tree, dispatch::costs{test::saxpy_measurements()}, rows) == 0);
-}
-
-TEST_CASE("costs keep a tree, whose leaves are paths of theirs", "[dispatch]") {
-  dispatch::costs const of{test::saxpy_measurements()};
-  dispatch::choose::kept_tree const kept;
-  CHECK_THAT(message_of([&] { kept.bound(of); }), contains("saxpy keep no tree: train one"));
-  std::vector<tree_row> rows;
-  for (std::size_t size = 1; size <= 12; ++size) {
-    rows.push_back({dispatch::facts_of_size(size), {size < 7 ? 2.0 : 0.5, 1}});
-  }
-  auto const tree = dispatch::train_tree({on::host{4}, on::host{1}}, rows);  // in another order
-  auto const with = dispatch::with_tree(of, tree);
-  for (std::size_t const size : {3U, 11U}) {
-    auto const known = dispatch::facts_of_size(size);
-    CHECK(kept.bound(with)(known) == (size < 7 ? 0 : 1));
-    CHECK(tree.bound(of)(known) == (size < 7 ? 0 : 1));
-  }
-  auto const other = dispatch::train_tree({on::host{4}, on::host{8}}, rows);
-  CHECK_THAT(message_of([&] { dispatch::with_tree(of, other); }), contains("no path host{8}"));
 }
 
 TEST_CASE("a leaf of a tree has several rows, and no impossible path", "[dispatch]") {
@@ -174,14 +154,14 @@ TEST_CASE("a leaf of a tree has several rows, and no impossible path", "[dispatc
   all.paths.push_back(test::path_of(on::host{2}, [](double n) { return 1e-9 * n; }));
   dispatch::costs const of{all};
   auto const count = [&](std::size_t fewest, std::size_t path) {
-    auto const pick = dispatch::train_tree(paths, rows, {.fewest = fewest}).bound(of);
+    auto const pick = examples::train_tree(paths, rows, {.fewest = fewest}).bound(of);
     return std::count_if(rows.begin(), rows.end(),
                          [&](tree_row const& each) { return pick(each.known) == path; });
   };
   CHECK(count(1, 1) == 1);
   CHECK(count(3, 1) == 3);
   CHECK(count(3, 2) == 0);
-  CHECK(dispatch::train_tree(paths, rows, {.fewest = 7}).leaves() == 1);
+  CHECK(examples::train_tree(paths, rows, {.fewest = 7}).leaves() == 1);
 }
 
 TEST_CASE("a tree is nearly as good as the best choice on simulated machines", "[dispatch]") {
@@ -205,7 +185,7 @@ TEST_CASE("a tree is nearly as good as the best choice on simulated machines", "
     for (int i = 0; i < 200; ++i) { rows.push_back(row()); }
     std::vector<dispatch::path> paths;
     for (auto const& each : costs.paths()) { paths.push_back(each.where); }
-    auto const pick = dispatch::train_tree(paths, rows).bound(costs);
+    auto const pick = examples::train_tree(paths, rows).bound(costs);
     for (int i = 0; i < 200; ++i) {
       auto const held_out = row();
       auto const& seconds = held_out.seconds;
@@ -223,25 +203,31 @@ TEST_CASE("a tree is nearly as good as the best choice on simulated machines", "
 TEST_CASE("rows that no tree can learn from have one line", "[dispatch]") {
   std::vector<dispatch::path> const paths{on::host{1}, on::host{4}};
   std::vector<tree_row> rows;
-  CHECK(message_of([&] { dispatch::train_tree(paths, rows); }) ==
+  CHECK(message_of([&] { examples::train_tree(paths, rows); }) ==
         "a tree of 0 rows: give timed calls");
   rows.push_back({dispatch::facts_of_size(7), {1.0}});
-  CHECK_THAT(message_of([&] { dispatch::train_tree(paths, rows); }),
+  CHECK_THAT(message_of([&] { examples::train_tree(paths, rows); }),
              contains("a row of size 7 has 1 times for 2 paths"));
   for (auto const& bad : {std::vector{inf, inf}, {NAN, 1.0}, {0.0, 1.0}, {1.0, -1.0}}) {
     rows[0].seconds = bad;
-    CHECK_THAT(message_of([&] { dispatch::train_tree(paths, rows); }),
+    CHECK_THAT(message_of([&] { examples::train_tree(paths, rows); }),
                contains("one above 0 for each is needed, and one of them finite"));
   }
 }
 
 TEST_CASE("a tree that leads nowhere is refused before it chooses", "[dispatch]") {
   dispatch::costs const of{test::saxpy_measurements()};
-  dispatch::choose::tree tree{{on::host{1}, on::host{4}}, {}};
-  CHECK_THAT(message_of([&] { tree.bound(of); }), contains("choose::tree has no nodes"));
-  tree.nodes = {{0, 10, 7}};
-  CHECK_THAT(message_of([&] { tree.bound(of); }),
-             contains("node 0 of 1 of its tree leads nowhere"));
-  tree.nodes.assign(1001, {.other = 0});  // a file could not hold them
-  CHECK_THAT(message_of([&] { with_tree(of, tree); }), contains("a tree of 1001 nodes"));
+  examples::tree tree{{on::host{1}, on::host{4}}, {}};
+  for (auto const& nodes :
+       std::vector<std::vector<examples::tree_node>>{{},
+                                                     {{0, 10, 7}},
+                                                     {{0, 10, 1}, {.other = 0}, {.other = 1}},
+                                                     {{10, 10, 2}, {.other = 0}, {.other = 1}},
+                                                     {{0, 10, 2}, {.other = 0}, {.other = 2}}}) {
+    tree.nodes = nodes;
+    CHECK_THAT(message_of([&] { tree.bound(of); }), contains("nodes leads nowhere: train one"));
+  }
+  tree.nodes = {{0, 10, 2}, {.other = 0}, {.other = 1}};
+  CHECK(tree.bound(of)(dispatch::facts_of_size(10)) == 1);
+  CHECK(tree.bound(of)(dispatch::facts_of_size(9)) == 0);
 }

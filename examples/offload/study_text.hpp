@@ -3,10 +3,10 @@
 /// A `dispatch_study` as text and as CSV.
 #pragma once
 
+#include "prediction_errors.hpp"
 #include "study.hpp"
 
 #include <assay/core/memory_type.hpp>
-#include <assay/dispatch/crossover.hpp>
 #include <assay/report/csv.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/table.hpp>
@@ -27,9 +27,8 @@
 namespace assay::examples {
 
 /// `host{1}, from 12000 on [11000, 13000] host{4}`: the paths with the least predicted time.
-inline std::string regions_in_words(dispatch::costs const& of,
-                                    std::vector<dispatch::region> const& regions) {
-  using dispatch::detail::whole;
+inline std::string regions_in_words(dispatch::costs const& of, std::vector<region> const& regions) {
+  using detail::whole;
   std::string text;
   for (auto const& each : regions) {
     if (!text.empty()) {
@@ -50,9 +49,9 @@ inline std::string in_words(crossover_check const& of) {
   std::string text;
   for (auto const& each : of.crossings) {
     text += text.empty() ? "" : ", ";
-    text += each.measured > 0 ? dispatch::detail::whole(each.measured) + ", " +
-                                    report::fixed(100 * each.error(), 1) + " % off"
-                              : "none there";
+    text += each.measured > 0
+                ? whole(each.measured) + ", " + report::fixed(100 * each.error(), 1) + " % off"
+                : "none there";
   }
   return text;
 }
@@ -123,7 +122,7 @@ inline void offload_thresholds(std::ostream& out, dispatch_study const& study) {
 }
 
 /// The errors of predictions over the held-out calls of each kind on each path, and how many calls
-/// the 90 % intervals hold. Beside them stand the errors of a half of the repetitions against both
+/// the intervals hold. Beside them stand the errors of a half of the repetitions against both
 /// halves, and below them those of traced stages. A median with its sign that all host paths share
 /// is the speed of the host: it has changed since the calibration.
 inline void prediction_errors(std::ostream& out, dispatch_study const& study) {
@@ -175,7 +174,7 @@ inline void print_regrets(std::ostream& out, std::vector<regret_row> const& rows
   if (rows.empty()) { return; }
   std::vector<std::string> head{"regret in %"};
   for (std::size_t k = 0; k < rows.front().kinds.size(); ++k) { head.push_back(kinds[k].name); }
-  for (auto const* each : {"all", "p95 from 2 us", "max"}) { head.emplace_back(each); }
+  for (auto const* each : {"all", "mean from 5 us", "p95", "max"}) { head.emplace_back(each); }
   report::table shown{head};
   auto const add = [&](std::string name, regret_row const& row, auto const& total) {
     std::vector<std::string> cells{std::move(name)};
@@ -185,12 +184,16 @@ inline void print_regrets(std::ostream& out, std::vector<regret_row> const& rows
   };
   auto const label = [&](regret_row const& row) {
     bool const rule = row.name.find('>') != std::string::npos;
-    return named || rule ? row.name : row.all.chooser.substr(std::string_view{"choose::"}.size());
+    constexpr std::string_view room = "choose::";
+    auto const& chooser = row.all.chooser;
+    if (named || rule) { return row.name; }
+    return chooser.starts_with(room) ? chooser.substr(room.size()) : chooser;
   };
   for (auto const& each : rows) {
     auto cells = add(label(each), each, [](auto const& of) { return of.total; });
-    cells.push_back(each.longer ? in_hundredths(each.longer->p95) : "-");
-    cells.push_back(each.longer ? in_hundredths(each.longer->max) : "-");
+    for (double const of : {each.all.mean, each.all.p95, each.all.max}) {
+      cells.push_back(each.all.single.empty() ? "-" : in_hundredths(of));
+    }
     shown.add(std::move(cells));
   }
   shown.add(add("noise floor", rows.front(), [](auto const& of) { return of.noise_floor; }));
@@ -208,8 +211,8 @@ inline void print_regrets(std::ostream& out, std::vector<regret_row> const& rows
 
 }  // namespace detail
 
-/// The total regret of each chooser by the kind of calls, and the regret of single calls of 2 us
-/// and more.
+/// The total regret of each chooser by the kind of calls, and that of single calls of 5 us and
+/// more.
 inline void regrets(std::ostream& out, dispatch_study const& study) {
   detail::print_regrets(out, judge_choosers(study), study.kinds, false);
 }
@@ -267,11 +270,11 @@ namespace csv {
 
 namespace detail {
 
-/// `host_4`, `device_0` or `device_0_staged`: a path as part of the name of a column.
+/// `host_4` or `device_0`: a path as part of the name of a column.
 inline std::string column_of(dispatch::path const& of) {
   auto text = of.describe();
   std::erase(text, '}');
-  std::ranges::replace_if(text, [](char each) { return each == '{' || each == '/'; }, '_');
+  std::ranges::replace_if(text, [](char each) { return each == '{'; }, '_');
   return text;
 }
 
@@ -310,7 +313,7 @@ inline void timed_calls(std::ostream& out, dispatch_study const& study) {
     }
   }
   for (auto const& each : traced) { out << ",after_" << each; }
-  auto const tree = study.tree();
+  auto const tree = study.trained_tree();
   out << ",after_best,chosen_by_model" << (tree ? ",chosen_by_tree\n" : "\n");
   auto const add = [&](std::string_view set, std::string_view kind,
                        measure::timed_calls::call const& call) {

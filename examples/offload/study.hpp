@@ -6,8 +6,9 @@
 #include "best_threshold.hpp"
 #include "crossover_check.hpp"
 #include "offload_sweep.hpp"
+#include "rivals.hpp"
+#include "tree.hpp"
 
-#include <assay/dispatch/tree.hpp>
 #include <assay/measure/regret.hpp>
 
 #include <algorithm>
@@ -49,16 +50,16 @@ struct dispatch_study {
   /// The calls of all kinds that judge.
   measure::timed_calls all_calls() const { return joined(&call_kind::timed); }
   /// The tree that the training calls of all kinds give; none where there are no such calls.
-  std::optional<dispatch::choose::tree> tree() const {
-    std::vector<dispatch::tree_row> rows;
+  std::optional<examples::tree> trained_tree() const {
+    std::vector<tree_row> rows;
     for (auto const& each : joined(&call_kind::training).calls) {
-      auto& row = rows.emplace_back(dispatch::tree_row{each.known, each.halves[0]});
+      auto& row = rows.emplace_back(tree_row{each.known, each.halves[0]});
       for (std::size_t p = 0; p < row.seconds.size(); ++p) { row.seconds[p] += each.halves[1][p]; }
     }
     if (rows.empty()) { return {}; }
     std::vector<dispatch::path> paths;
     for (auto const& each : of.paths()) { paths.push_back(each.where); }
-    return dispatch::train_tree(paths, rows);
+    return train_tree(paths, rows);
   }
 
  private:
@@ -72,14 +73,12 @@ struct dispatch_study {
   }
 };
 
-/// The regret of one chooser: of the calls of each kind, of all calls, and of all calls
-/// that take 2 us or more on their fastest path. A choice is a small part of those.
+/// The regret of one chooser: of the calls of each kind, and of all calls.
 struct regret_row {
   std::string name;       ///< the same for each task: `tuned threshold`
   bool is_rival = false;  ///< it is neither the model nor the tree
   std::vector<measure::regret> kinds{};
   measure::regret all{};
-  std::optional<measure::regret> longer{};  ///< none where there are no such calls
 };
 
 /// The regrets of the model and of its rivals. These are the tree if there are training calls, the
@@ -88,12 +87,6 @@ struct regret_row {
 inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
   namespace choose = dispatch::choose;
   auto const all = study.all_calls();
-  auto longer = all;
-  std::erase_if(longer.calls, [](measure::timed_calls::call const& each) {
-    auto const& [first, second] = each.halves;
-    return std::min(*std::min_element(first.begin(), first.end()),
-                    *std::min_element(second.begin(), second.end())) < 2e-6;
-  });
   std::vector<regret_row> rows;
   if (all.calls.empty()) { return rows; }
   auto const add = [&](auto const& policy, std::string name, bool is_rival = true) {
@@ -102,13 +95,12 @@ inline std::vector<regret_row> judge_choosers(dispatch_study const& study) {
       row.kinds.push_back(measure::judge(each.timed, study.of, policy));
     }
     row.all = measure::judge(all, study.of, policy);
-    if (!longer.calls.empty()) { row.longer = measure::judge(longer, study.of, policy); }
     rows.push_back(std::move(row));
   };
   add(choose::by_model{}, "model", false);
-  if (auto const tree = study.tree()) { add(*tree, "tree", false); }
-  add(choose::history{}, "history");
-  add(choose::power_law{}, "power law");
+  if (auto const tree = study.trained_tree()) { add(*tree, "tree", false); }
+  add(history{}, "history");
+  add(power_law{}, "power law");
   add(best_threshold(all, study.of), "tuned threshold");
   for (auto const& each : study.rules) { add(each.policy, each.name); }
   for (auto const& each : study.of.paths()) {
@@ -131,11 +123,6 @@ inline std::vector<regret_row> added_rows(std::vector<std::vector<regret_row>> c
         sum.kinds.resize(std::min(sum.kinds.size(), other.kinds.size()));
         sum.all += other.all;
         for (std::size_t k = 0; k < sum.kinds.size(); ++k) { sum.kinds[k] += other.kinds[k]; }
-        if (!sum.longer) {
-          sum.longer = other.longer;
-        } else if (other.longer) {
-          *sum.longer += *other.longer;
-        }
       }
     }
     if (found == tasks.size()) { sums.push_back(std::move(sum)); }
@@ -238,7 +225,7 @@ dispatch_study study_dispatch(std::vector<dispatch::path> const& paths,
     add("mixed", std::nullopt, nullptr);
   }
   if (options.make_other) { add("other shapes", std::nullopt, nullptr); }
-  bool const traces = options.trace && options.traced > 0 && traced_path(of);
+  bool const traces = options.trace && options.traced > 0 && dispatch::traced_path(of);
   for (std::size_t k = 0; traces && k < found.kinds.size(); ++k) {
     auto& kind = found.kinds[k];
     kind.traced = time(kind.name, memories[k], "traced", options.traced, true);

@@ -5,7 +5,6 @@
 
 #include "study.hpp"
 
-#include <assay/dispatch/crossover.hpp>
 #include <assay/report/json_values.hpp>
 
 #include <cstddef>
@@ -14,7 +13,7 @@
 
 namespace assay::examples {
 
-/// The knots of each path, the terms of the machine, and for each kind of calls the crossovers and
+/// The knots of each path, the links of the device, and for each kind of calls the crossovers and
 /// the timed calls. Seconds; regrets as shares; null where a number is not finite.
 inline report::document to_json(dispatch_study const& study) {
   using report::document;
@@ -28,11 +27,9 @@ inline report::document to_json(dispatch_study const& study) {
   auto const interval = [](double is, double low, double high) {
     return document::array({number(is), number(low), number(high)});
   };
-  auto const estimate = [&](dispatch::estimate const& of) {
-    return interval(of.seconds, of.low, of.high);
-  };
   auto const regret = [](measure::regret const& of) {
     return document{{"total", number(of.total)},
+                    {"mean", number(of.mean)},
                     {"p95", number(of.p95)},
                     {"max", number(of.max)},
                     {"noise_floor", number(of.noise_floor)}};
@@ -47,45 +44,23 @@ inline report::document to_json(dispatch_study const& study) {
                                        {"predicted", row.predicted}};
                      })}};
   };
-  document made{{"task", all.task},
-                {"cpu", all.cpu},
-                {"device", all.device},
-                {"cores", all.cores},
-                {"compiler", all.compiler},
-                {"started_at", all.started_at},
-                {"seed", all.seed},
-                {"held_out", all.held_out},
-                {"expected_regret", number(all.expected_regret)},
-                {"calibration_seconds", study.calibration_seconds},
-                {"sync", estimate(all.machine.sync)}};
-  made["forks"] = list(all.machine.forks, [&](dispatch::fork const& each) {
-    return document{{"threads", each.threads}, {"seconds", estimate(each.cost)}};
-  });
-  made["links"] = list(all.machine.links, [&](dispatch::link const& each) {
-    return document{{"to", each.end == dispatch::to::device ? "device" : "host"},
-                    {"memory", in_words(each.memory)},
-                    {"transfer", each.transfer},
-                    {"from_bytes", number(each.from_bytes)},
+  document made{{"task", all.task},         {"cpu", all.cpu},
+                {"device", all.device},     {"cores", all.cores},
+                {"compiler", all.compiler}, {"started_at", all.started_at},
+                {"seed", all.seed},         {"calibration_seconds", study.calibration_seconds}};
+  made["links"] = list(all.links, [&](dispatch::link const& each) {
+    return document{{"memory", in_words(each.memory)},
                     {"latency_seconds", number(each.latency_seconds)},
-                    {"bytes_per_second", number(each.bytes_per_second)},
-                    {"spread", number(each.spread)}};
+                    {"seconds_per_byte_in", number(each.seconds_per_byte_in)},
+                    {"seconds_per_byte_back", number(each.seconds_per_byte_back)}};
   });
   made["paths"] = list(all.paths, [&](dispatch::path_costs const& each) {
-    return document{{"path", each.where.describe()},
-                    {"wrong", each.wrong},
-                    {"scale", number(each.scale)},
-                    {"knots", list(each.knots,
-                                   [](dispatch::knot const& at) {
-                                     return document::array(
-                                         {number(at.size), number(at.seconds), number(at.spread)});
-                                   })},
-                    {"copy_factors", list(each.factors, [](dispatch::copy_factor const& at) {
-                       return document{{"to", at.end == dispatch::to::device ? "device" : "host"},
-                                       {"memory", in_words(at.memory)},
-                                       {"size", number(at.size)},
-                                       {"factor", number(at.factor)},
-                                       {"spread", number(at.spread)}};
-                     })}};
+    return document{
+        {"path", each.where.describe()},
+        {"wrong", each.wrong},
+        {"knots", list(each.knots, [](dispatch::knot const& at) {
+           return document::array({number(at.size), number(at.seconds), number(at.spread)});
+         })}};
   });
   made["kinds"] = list(study.kinds, [&](call_kind const& kind) {
     document of{{"name", kind.name}};
@@ -101,7 +76,7 @@ inline report::document to_json(dispatch_study const& study) {
     of["traced"] = list(kind.traced.calls, call_of);
     if (kind.sweep) { of["sweep"] = sweep(*kind.sweep); }
     if (!kind.at) { return of; }
-    of["fastest"] = list(find_regions(study.of, kind.at), [&](dispatch::region const& each) {
+    of["fastest"] = list(find_regions(study.of, kind.at), [&](region const& each) {
       return document{{"path", all.paths[each.path].where.describe()},
                       {"from", interval(each.from.size, each.from.low, each.from.high)}};
     });
@@ -130,8 +105,7 @@ inline report::document to_json(dispatch_study const& study) {
     return document{{"chooser", row.all.chooser},
                     {"name", row.name},
                     {"kinds", list(row.kinds, regret)},
-                    {"all", regret(row.all)},
-                    {"from_2_us", row.longer ? regret(*row.longer) : document(nullptr)}};
+                    {"all", regret(row.all)}};
   });
   return made;
 }

@@ -6,15 +6,19 @@
 #include <assay/dispatch/costs.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-namespace assay::dispatch {
+namespace assay::examples {
+
+using dispatch::costs, dispatch::estimate, dispatch::facts, dispatch::path;
 
 /// A size from which the other path wins, with its interval.
 struct crossing {
@@ -22,6 +26,17 @@ struct crossing {
   double low = 0;
   double high = 0;
 };
+
+namespace detail {
+
+/// A size without decimals.
+inline std::string whole(double size) {
+  std::array<char, 32> text{};
+  (void)std::snprintf(text.data(), text.size(), "%.0f", size);
+  return text.data();
+}
+
+}  // namespace detail
 
 /// The sizes at which each of two paths wins.
 struct crossover {
@@ -78,12 +93,13 @@ inline double half_of_ratio(estimate const& t, estimate const& u) noexcept {
 /// The regions of sizes in which each of two paths wins, of calls with the facts `at(size)`.
 ///
 /// A path wins at a size where the interval of the ratio of both times excludes 1. Between two
-/// winners lies a crossing: its interval goes from the last size of one to the first of the other,
-/// and holds the true size 19 times in 20. The interval goes on to 0 or to infinity where only the
+/// winners lies a crossing: its interval goes from the last size of one to the first of the other.
+/// The interval goes on to 0 or to infinity where only the
 /// estimates cross, at the smallest or the largest sizes. Throws `std::invalid_argument` for
 /// paths that are not there, and where both compute wrong results.
-inline crossover find_crossover(costs const& of, path const& first, path const& second,
-                                std::function<facts(std::size_t)> const& at = facts_of_size) {
+inline crossover find_crossover(
+    costs const& of, path const& first, path const& second,
+    std::function<facts(std::size_t)> const& at = dispatch::facts_of_size) {
   auto const a = of.index_of(first);
   auto const b = of.index_of(second);
   auto const& sizes = of.paths()[a].wrong.empty() ? of.paths()[a].knots : of.paths()[b].knots;
@@ -150,9 +166,10 @@ struct region {
 /// The regions of the calibrated sizes, in their order, of calls with the facts `at(size)`. A path
 /// keeps its region where another path is a little faster by the estimates alone.
 inline std::vector<region> find_regions(
-    costs const& of, std::function<facts(std::size_t)> const& at = facts_of_size) {
-  auto const measured = std::find_if(of.paths().begin(), of.paths().end(),
-                                     [](path_costs const& each) { return each.wrong.empty(); });
+    costs const& of, std::function<facts(std::size_t)> const& at = dispatch::facts_of_size) {
+  auto const measured =
+      std::find_if(of.paths().begin(), of.paths().end(),
+                   [](dispatch::path_costs const& each) { return each.wrong.empty(); });
   auto const& sizes = measured->knots;  // all paths were measured at these sizes
   constexpr double steps_per_octave = 32;
   double const growth = sizes.back().size / sizes.front().size;
@@ -181,4 +198,4 @@ inline std::vector<region> find_regions(
   return found;
 }
 
-}  // namespace assay::dispatch
+}  // namespace assay::examples

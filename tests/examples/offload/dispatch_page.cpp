@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-precompiled: no
-#include "dispatch/dispatch_page.hpp"
+#include "offload/dispatch_page.hpp"
 #include "catch.hpp"
 #include "dispatch/saxpy.hpp"
-#include "dispatch/study_json.hpp"
+#include "offload/study_json.hpp"
 #include "page/count_of.hpp"
 
 #include <cstddef>
@@ -21,8 +21,7 @@ namespace {
 examples::dispatch_study device_study() {
   auto all = test::saxpy_measurements();
   all.paths.push_back(test::path_of(on::device{0}, [](double n) { return 2e-5 + 1e-11 * n; }));
-  all.machine.links = {{"", dispatch::to::device, memory_type::pageable, 1e-5, 5e9, 0.01},
-                       {"", dispatch::to::host, memory_type::pageable, 1e-5, 5e9, 0.01}};
+  all.links = {{memory_type::pageable, 1e-5, 2e-10, 2e-10}};
   examples::dispatch_study made{dispatch::costs{all}};
   made.kinds = {{"resident"},
                 {"pageable", [](std::size_t n) {
@@ -68,16 +67,17 @@ TEST_CASE("the crossovers of a page are those that the model predicts", "[page]"
   auto const study = device_study();
   auto const page = examples::dispatch_page(written(study));
   // Resident: to host{4}, then to the device. Pageable: the device never wins.
-  auto const regions = dispatch::find_regions(study.of);
+  auto const regions = examples::find_regions(study.of);
   REQUIRE(regions.size() == 3);
-  CHECK(dispatch::find_regions(study.of, study.kinds[1].at).size() == 2);
+  CHECK(examples::find_regions(study.of, study.kinds[1].at).size() == 2);
   CHECK(count_of("class=\"analysis\"", page) == 3);
   CHECK(count_of("class=\"band\"", page) == 3);
-  auto const words = [](dispatch::region const& of) {
+  auto const words = [](examples::region const& of) {
     return report::count(static_cast<std::uint64_t>(of.from.size)) + " [";
   };
   CHECK_THAT(page, contains("device{0} is the fastest from " + words(regions[2])));
-  CHECK_THAT(page, contains(find_crossover(study.of, on::host{1}, on::device{0}, study.kinds[0].at)
+  CHECK_THAT(page, contains(examples::find_crossover(study.of, on::host{1}, on::device{0},
+                                                     study.kinds[0].at)
                                 .sizes_of_second()));
 }
 

@@ -3,7 +3,8 @@
 /// `check_crossover`: predicted crossovers beside those that bisection finds by timing calls.
 #pragma once
 
-#include <assay/dispatch/crossover.hpp>
+#include "crossover.hpp"
+
 #include <assay/dispatch/sampling.hpp>
 #include <assay/stats/random_source.hpp>
 #include <assay/stats/randomised_blocks.hpp>
@@ -22,10 +23,10 @@ namespace assay::examples {
 
 /// A predicted crossing, and the one that was bisected near it.
 struct checked_crossing {
-  dispatch::crossing predicted;
+  crossing predicted;
   double measured = 0;  ///< 0: the winner does not change near the prediction
-  double low = 0;   ///< the last size at which the winner before the dispatch::crossing was seen
-  double high = 0;  ///< the first size at which the winner after it was seen
+  double low = 0;       ///< the last size at which the winner before the crossing was seen
+  double high = 0;      ///< the first size at which the winner after it was seen
 
   /// |predicted - measured| / measured; infinite where nothing was measured.
   double error() const noexcept {
@@ -36,7 +37,7 @@ struct checked_crossing {
 
 /// A crossover with its check.
 struct crossover_check {
-  dispatch::crossover predicted;
+  crossover predicted;
   std::vector<checked_crossing> crossings{};
   /// Without crossings: the predicted winner wins at both ends of the range and where the paths are
   /// nearest to each other. With crossings: each was found.
@@ -49,7 +50,7 @@ namespace detail {
 /// A search for one crossing. `after(size)`, at least 0 where the winner after the
 /// crossing wins, is log2 of the ratio of both times.
 template <class Ratio>
-checked_crossing bisect(dispatch::crossing const& predicted, dispatch::size_range within,
+checked_crossing bisect(crossing const& predicted, dispatch::size_range within,
                         Ratio const& after) {
   constexpr double enough = 1.02;  // the ratio of the ends of the interval
   checked_crossing found{.predicted = predicted};
@@ -91,7 +92,7 @@ checked_crossing bisect(dispatch::crossing const& predicted, dispatch::size_rang
 /// log2 of the first time over the second. `nearest` is the size at which the predicted times are
 /// nearest to each other: there a "never" is most likely wrong.
 template <class Ratio>
-crossover_check check_crossover(dispatch::crossover const& predicted, dispatch::size_range sizes,
+crossover_check check_crossover(crossover const& predicted, dispatch::size_range sizes,
                                 double nearest, Ratio const& ratio) {
   constexpr double tie = 0.04;  // as log2; below these 3 % noise decides
   crossover_check made{.predicted = predicted};
