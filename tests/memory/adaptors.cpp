@@ -202,11 +202,12 @@ TEST_CASE("checked: frees that are wrong are told once, and do not reach the res
   resource.deallocate(here, block, 1000);
   CHECK(below.stats().live_bytes == 0);
   resource.deallocate(here, block, 1000);
-  int foreign = 0;
-  resource.deallocate(here, &foreign, 4);
+  void* const foreign = mr::heap_resource{}.allocate(here, 4);
+  resource.deallocate(here, foreign, 4);
+  mr::heap_resource{}.deallocate(here, foreign, 4);
   std::string const unknown = ", which is not a live block: freed twice, or not from this resource";
   CHECK(test::message_of([&] { resource.allocate(here, 8); }) ==
-        hex(block) + " with 1000 bytes and alignment 256" + unknown + "\n" + hex(&foreign) +
+        hex(block) + " with 1000 bytes and alignment 256" + unknown + "\n" + hex(foreign) +
             " with 4 bytes and alignment 256" + unknown);
   CHECK(told() == "nothing was thrown");
   CHECK(below.stats().deallocations == 2);
