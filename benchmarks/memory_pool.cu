@@ -13,6 +13,7 @@
 #include <assay/core/stream.hpp>
 #include <assay/core/units.hpp>
 #include <assay/memory/async.hpp>
+#include <assay/memory/checked.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/pool/pool.hpp>
 
@@ -437,8 +438,7 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   add_pairs(with, mr::counted_resource{pool}, "mr::counted{mr::pool}", pairs, control);
   add_pairs(with, mr::pool{.initial_bytes = 4_GiB, .trust_handles = true}.open(chosen.place),
             "mr::pool, trust_handles", pairs, control);
-  add_pairs(with, mr::pool{.initial_bytes = 4_GiB, .checked = true}.open(chosen.place),
-            "mr::pool, checked", pairs, control);
+  add_pairs(with, mr::checked_resource{pool}, "mr::checked{mr::pool}", pairs, control);
   add_pairs(with, mr::async{.initial_bytes = 4_GiB}.open(chosen.place), "mr::async", pairs,
             control);
   add_pairs(with, mr::cuda_malloc{}.open(chosen.place), "mr::cuda_malloc", pairs, control);

@@ -120,12 +120,29 @@ double closed_form_share(benchmark::transfer_bound const& of, double chunk_secon
   return of.seconds() / (of.seconds() + 2 * std::sqrt(fill * chunk_seconds));
 }
 
-/// a: the overhead of a chunk on the stage that takes longest.
-double chunk_seconds_of(transfer::link_costs const& costs, transfer::job_size const& size) {
-  auto const all = transfer::stages_of(costs, size);
-  auto const [in, kernel, out] = transfer::overheads_of(costs, size);
-  if (all.kernel_limits()) { return kernel; }
-  return all.to_device_duplex >= all.to_host_duplex ? in : out;
+struct grid_cell {
+  int chunks = 1, streams = 1;
+  double seconds = 0;
+};
+
+/// a: what a copy costs beside its bytes in a full pipeline, by the least-squares line through the
+/// times of equal chunks, less the times that T(N) has without it.
+double copy_seconds_of(std::vector<grid_cell> const& cells, double bytes,
+                       benchmark::link_ceilings const& link) {
+  auto const serial = bytes / link.to_device + bytes / link.to_host;
+  auto const busy = 2 * bytes / link.duplex();
+  double count = 0, sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;
+  for (auto const& each : cells) {
+    if (each.streams != 6 || each.chunks < 8 || each.chunks > 32) { continue; }
+    double const n = each.chunks;
+    auto const x = n + 2, y = each.seconds - serial / n - (1 - 1 / n) * busy;
+    ++count;
+    sum_x += x;
+    sum_y += y;
+    sum_xx += x * x;
+    sum_xy += x * y;
+  }
+  return (count * sum_xy - sum_x * sum_y) / (count * sum_xx - sum_x * sum_x);
 }
 
 /// One workload by the picked plan and by four streams of equal chunks, beside its bound.
@@ -155,10 +172,9 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
   auto const bound = benchmark::median_of(bounds);
   auto const moved = work.item_traffic();
   auto const& plan = picked.plan();
-  transfer::job_size size{moved.to_device_bytes, moved.to_host_bytes, job.elements};
-  size.inputs = static_cast<int>(job.inputs.size());
-  size.kernel_seconds = bound.kernel_seconds;
-  auto const chunk_seconds = chunk_seconds_of(transfer::link_costs_of(with.place), size);
+  // A chunk costs the stage that takes longest a copy of each input, or a launch.
+  auto const copies = bound.kernel_seconds >= bound.link_seconds ? 1.0 : job.inputs.size();
+  auto const chunk_seconds = transfer::link_costs{}.copy_seconds * static_cast<double>(copies);
   auto const share = bound.seconds() / median(ours);
   auto result = report::document{{"shape", shape},
                                  {"bytes_to_device", moved.to_device_bytes},
@@ -180,7 +196,6 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
                                  {"over_textbook", median(theirs) / median(ours)},
                                  {"chunks", plan.chunks.size()},
                                  {"slots", plan.slots},
-                                 {"predicted_seconds", plan.seconds},
                                  {"why", plan.why}});
   std::printf(
       "%-12s %9s  %9.3f ms, %5.1f %% of the bound (%.3f ms; run after run: %.1f %%; equal chunks, "
@@ -192,11 +207,6 @@ report::document one_size(bench& with, std::string const& shape, Work const& wor
   std::fflush(stdout);
   return result;
 }
-
-struct grid_cell {
-  int chunks = 1, streams = 1;
-  double seconds = 0;
-};
 
 /// The time of ours over the time of the fastest rival: the median of the ratios of runs that
 /// followed each other. A host's memory may give some percent more or less for a second.
@@ -211,7 +221,8 @@ double over_best(std::vector<double> const& ours, std::vector<std::vector<double
 }
 
 /// Every choice of chunks and streams at one size, then the five fastest again beside the pick.
-report::document grid(bench& with, std::size_t bytes, int repetitions, bool quick) {
+report::document grid(bench& with, benchmark::link_ceilings const& link, std::size_t bytes,
+                      int repetitions, bool quick) {
   auto const job = with.job(with.map(bytes));
   auto const open = [&](int chunks, int streams) {
     return transfer::overlapped{.chunks = chunks, .streams = streams}.open(with.place, with.memory);
@@ -251,6 +262,7 @@ report::document grid(bench& with, std::size_t bytes, int repetitions, bool quic
   for (std::size_t k = 0; k < engines.size(); ++k) { fastest[k].seconds = median(theirs[k]); }
   auto const best = *std::min_element(fastest.begin(), fastest.end(), by_time);
   auto const picked_over_best = over_best(ours, theirs);
+  auto const copy_seconds = copy_seconds_of(cells, static_cast<double>(bytes), link);
   auto all = report::document::array();
   for (auto const& each : cells) {
     all.push_back({{"chunks", each.chunks}, {"streams", each.streams}, {"seconds", each.seconds}});
@@ -264,10 +276,13 @@ report::document grid(bench& with, std::size_t bytes, int repetitions, bool quic
   result.update(report::document{{"picked_chunks", picked.plan().chunks.size()},
                                  {"picked_slots", picked.plan().slots},
                                  {"picked_over_best", picked_over_best},
+                                 {"copy_seconds", copy_seconds},
                                  {"cells", all}});
-  std::printf("grid         %9s  best %d chunks, %d streams: %.3f ms; picked: %.3f ms, %+.2f %%\n",
-              mib(bytes).c_str(), best.chunks, best.streams, best.seconds * 1e3, median(ours) * 1e3,
-              100 * (picked_over_best - 1));
+  std::printf(
+      "grid         %9s  best %d chunks, %d streams: %.3f ms; picked: %.3f ms, %+.2f %%; a copy "
+      "costs %.2f us\n",
+      mib(bytes).c_str(), best.chunks, best.streams, best.seconds * 1e3, median(ours) * 1e3,
+      100 * (picked_over_best - 1), copy_seconds * 1e6);
   std::fflush(stdout);
   return result;
 }
@@ -377,22 +392,8 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   auto const most = chosen.quick ? 64_MiB : 1_GiB;
   benchmark::link_options link;
   if (chosen.quick) { link.bytes = 64_MiB; }
-  figures["link"] = report::to_json(benchmark::link_ceilings_of(chosen.place, link));
-  auto const costs_seconds = benchmark::host_seconds([&] {
-    auto const costs = transfer::measure_link(chosen.place);
-    figures["link_terms"] = {
-        {"to_device_bytes_per_second", costs.to_device_bytes_per_second},
-        {"to_host_bytes_per_second", costs.to_host_bytes_per_second},
-        {"to_device_duplex_bytes_per_second", costs.to_device_duplex_bytes_per_second},
-        {"to_host_duplex_bytes_per_second", costs.to_host_duplex_bytes_per_second},
-        {"copy_overhead_seconds", costs.copy_overhead_seconds},
-        {"kernel_overhead_seconds", costs.kernel_overhead_seconds},
-        {"submit_seconds", costs.submit_seconds},
-        {"start_seconds", costs.start_seconds}};
-  });
-  figures["link_terms_seconds"] = costs_seconds;
-  std::printf("link costs   in %.0f ms: %s\n", costs_seconds * 1e3,
-              figures["link_terms"].dump().c_str());
+  auto const ceilings = benchmark::link_ceilings_of(chosen.place, link);
+  figures["link"] = report::to_json(ceilings);
   chosen.save(figures);
 
   auto last = std::chrono::steady_clock::now();
@@ -426,7 +427,7 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   for (auto const& [bytes, repetitions] :
        std::vector<std::pair<std::size_t, int>>{{16_MiB, 11}, {64_MiB, 7}, {512_MiB, 3}}) {
     if (bytes > most) { continue; }
-    add("grid", "grid at " + mib(bytes), grid(with, bytes, repetitions, chosen.quick));
+    add("grid", "grid at " + mib(bytes), grid(with, ceilings, bytes, repetitions, chosen.quick));
   }
   for (bool const to_device : {true, false}) {
     add("one_way", "one way", one_direction(with, most, to_device, times(15)));

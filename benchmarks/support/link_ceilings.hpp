@@ -3,6 +3,7 @@
 /// The rates of the link between host and device, and the costs of pinning and staging on the host.
 #pragma once
 
+#include "../../examples/overlap/link_rates.hpp"
 #include "transfer_trial.hpp"
 
 #include <assay/core/nvml.hpp>
@@ -10,7 +11,6 @@
 #include <assay/host/parallel_for.hpp>
 #include <assay/machine/device_environment.hpp>
 #include <assay/stats/summary.hpp>
-#include <assay/transfer/link_benchmark.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -96,20 +96,20 @@ inline void measure_pinning(link_ceilings& into, std::byte* pageable, link_optio
 
 }  // namespace detail
 
-/// Measures a link in a few seconds; blocks. The rates of page-locked memory are those that
-/// `transfer::overlapped` plans with. Allocates `link_options::bytes` once of each kind of memory.
+/// Measures a link in a few seconds; blocks. Allocates `link_options::bytes` once of each kind of
+/// memory.
 inline link_ceilings link_ceilings_of(on::device place, link_options const& chosen = {}) {
   require_device(place);
   device_guard const guard{place};
   nvtx_range const scope{"link ceilings", category::measurement};
   auto const bytes = static_cast<double>(chosen.bytes);
-  auto const costs = transfer::link_costs_of(place);
+  auto const rates = examples::link_rates_of(place);
   link_ceilings found;
   found.bytes = chosen.bytes;
-  found.to_device = costs.to_device_bytes_per_second;
-  found.to_host = costs.to_host_bytes_per_second;
-  found.to_device_duplex = costs.to_device_duplex_bytes_per_second;
-  found.to_host_duplex = costs.to_host_duplex_bytes_per_second;
+  found.to_device = rates.to_device;
+  found.to_host = rates.to_host;
+  found.to_device_duplex = rates.to_device_duplex;
+  found.to_host_duplex = rates.to_host_duplex;
   found.link = nvml::load().ask_link(pci_bus_id(place), found.problems);
 
   device_block const device{place, chosen.bytes};

@@ -11,6 +11,7 @@
 // most 10 % more than the link alone. Threads stage pageable memory faster than the driver does.
 
 #include "../tracing/tracing.hpp"
+#include "link_rates.hpp"
 #include "options.hpp"
 
 #include <assay/cli/explaining.hpp>
@@ -18,7 +19,6 @@
 #include <assay/cli/run.hpp>
 #include <assay/cli/sweep.hpp>
 #include <assay/core/device.hpp>
-#include <assay/transfer/overlapped.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -29,14 +29,6 @@
 using namespace assay;
 
 namespace {
-
-/// The rate of the link with both directions busy, for jobs that move as much each way.
-machine::ceiling link_ceiling(on::device place) {
-  constexpr double bytes = 0x1p30;
-  auto const stages =
-      transfer::stages_of(transfer::link_costs_of(place), {.bytes_in = bytes, .bytes_out = bytes});
-  return {"the link, both ways at once", 2 * bytes / stages.link()};
-}
 
 /// Compares each variant with the one before.
 std::vector<measure::contrast> neighbours(std::vector<std::string> const& names) {
@@ -61,7 +53,8 @@ std::optional<measure::comparison> on_device(examples::overlap_parameters const&
   std::vector<point> points;
   for (auto const& each : given.sizes) { points.push_back({{}, {{"size", each}}}); }
   if (chosen.list) { return cli::list_or_compare(chosen, variants_at(points.back()), {}); }
-  auto const limit = link_ceiling(place);
+  machine::ceiling const limit{"the link, both ways at once",
+                               examples::link_rates_of(place).both()};
   auto measuring = chosen.measuring;
   measuring.title =
       "How shall bytes cross the link? Each transfer against the one before: mapped, overlapped, "

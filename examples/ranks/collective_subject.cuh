@@ -6,7 +6,7 @@
 #include "rank_threads.cuh"
 
 #include <assay/core/nvtx_range.hpp>
-#include <assay/kernel/clock_probe.cuh>
+#include <assay/machine/clock_probe.cuh>
 #include <assay/measure/subject.hpp>
 
 #include <functional>
@@ -101,7 +101,7 @@ class collective_subject final : public measure::subject {
 
   collective_work work_;
   rank_threads team_;
-  kernel::sm_clock_probe clock_;
+  machine::sm_clock_probe clock_;
   std::vector<rank_graphs> graphs_;
 };
 

@@ -5,7 +5,7 @@
 
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
-#include <assay/kernel/stream_latch.cuh>
+#include <assay/machine/stream_latch.cuh>
 #include <assay/submit/graph.hpp>
 #include <assay/submit/thread_team.hpp>
 
@@ -159,7 +159,7 @@ class rank_threads {
   std::vector<stream> streams_;
   std::vector<event> begin_, end_;
   std::vector<double> enqueued_;
-  kernel::stream_latch<> latch_;
+  machine::stream_latch<> latch_;
 };
 
 }  // namespace assay::examples

@@ -43,7 +43,6 @@ struct request {
   std::vector<std::string> submissions{"graph"}, optimisers{"fused"};
   std::vector<std::int64_t> contexts{512};
   std::int64_t batch = 4;
-  int multiprocessors = nn::optimiser::in_backward{}.multiprocessors;
   int repetitions = 20;
   bool answers = false;
   std::string json_file;
@@ -66,11 +65,8 @@ void declare(CLI::App& app, request& into) {
        {"naive", "fused"});
   list("--projections", into.projections, "products for each matrix, or packed ones",
        {"separate", "packed"});
-  list("--optimiser", into.optimisers, "launches of AdamW (others than fused: with the defaults)",
-       {"fused", "per_tensor", "in_backward"});
-  app.add_option("--multiprocessors", into.multiprocessors, "those of AdamW in_backward")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  list("--optimiser", into.optimisers, "launches of AdamW (per_tensor: with the defaults)",
+       {"fused", "per_tensor"});
   list("--run", into.runs, "the forward pass, or a step of training", {"forward", "step"});
   list("--submission", into.submissions, "kernel by kernel, or as a recorded graph",
        {"sequential", "graph"});
@@ -119,7 +115,6 @@ document case_document(examples::transformer_case const& which, std::string cons
           {"attention", which.attention},
           {"projections", which.projections},
           {"optimiser", which.optimiser},
-          {"multiprocessors", which.multiprocessors},
           {"run", which.run},
           {"submission", which.submission}};
 }
@@ -179,9 +174,9 @@ std::vector<std::pair<std::string, examples::transformer_case>> cases_of(request
               for (auto const& run : of.runs) {
                 for (auto const& submission : of.submissions) {
                   nn::problem const problem{size_of(size), of.batch, context};
-                  all.push_back({size,
-                                 {problem, precision, attention, projections, optimiser,
-                                  of.multiprocessors, run, submission}});
+                  all.push_back(
+                      {size,
+                       {problem, precision, attention, projections, optimiser, run, submission}});
                 }
               }
             }

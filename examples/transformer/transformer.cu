@@ -40,8 +40,7 @@ auto with_choices(transformer_case const& which, Visit const& visit) {
                                   ": it needs precision bf16, attention fused, projections packed");
     }
     constexpr nn::choices<nn::bf16, nn::attention::fused, nn::projections::packed> usual;
-    if (which.optimiser == "per_tensor") { return visit(usual.with(nn::optimiser::per_tensor{})); }
-    return visit(usual.with(nn::optimiser::in_backward{which.multiprocessors}));
+    return visit(usual.with(nn::optimiser::per_tensor{}));
   }
   auto const with_projections = [&]<class Precision, class Attention>(Precision, Attention) {
     if (which.projections == "packed") {

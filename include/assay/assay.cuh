@@ -24,15 +24,13 @@
 #include <assay/copy/require_code.cuh>
 #include <assay/core/ptx.cuh>
 #include <assay/dispatch/device_load.cuh>
-#include <assay/kernel/clock_probe.cuh>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/kernel_attributes.cuh>
 #include <assay/kernel/launch.cuh>
 #include <assay/kernel/mma.cuh>
 #include <assay/kernel/shared_memory.cuh>
-#include <assay/kernel/stream_latch.cuh>
-#include <assay/kernel/warp_products.cuh>
-#include <assay/kernel/warp_tile.cuh>
+#include <assay/machine/clock_probe.cuh>
+#include <assay/machine/stream_latch.cuh>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/launch_session.cuh>
 #include <assay/measure/launch_subject.cuh>
@@ -41,3 +39,4 @@
 #include <assay/workload/element_wise.cuh>
 #include <assay/workload/null_cast.cuh>
 #include <assay/workload/vector_add.cuh>
+#include <assay/workload/warp_tile.cuh>

@@ -31,7 +31,6 @@
 #include <assay/pool/pool_backend.hpp>
 #include <assay/submit/graph.hpp>
 #include <assay/transfer/cuda_link.hpp>
-#include <assay/transfer/link_benchmark.hpp>
 #include <assay/transfer/mapped.hpp>
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>

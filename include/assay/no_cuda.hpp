@@ -86,6 +86,7 @@
 #include <assay/measure/subject.hpp>
 #include <assay/measure/subject_runner.hpp>
 #include <assay/memory/buffer.hpp>
+#include <assay/memory/checked.hpp>
 #include <assay/memory/concepts.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/heap.hpp>
@@ -96,7 +97,6 @@
 #include <assay/pool/central_allocator.hpp>
 #include <assay/pool/chunk_heap.hpp>
 #include <assay/pool/pool_capture.hpp>
-#include <assay/pool/pool_ledger.hpp>
 #include <assay/pool/pool_options.hpp>
 #include <assay/pool/range_heap.hpp>
 #include <assay/pool/size_class.hpp>

@@ -40,9 +40,9 @@ auto fields_of(T& of) {
     auto& [a, b, c, d, e, f] = of;
     return std::tie(a, b, c, d, e, f);
   } else {
-    static_assert(Count == 8, "add a branch with this number of names");
-    auto& [a, b, c, d, e, f, g, h] = of;
-    return std::tie(a, b, c, d, e, f, g, h);
+    static_assert(Count == 7, "add a branch with this number of names");
+    auto& [a, b, c, d, e, f, g] = of;
+    return std::tie(a, b, c, d, e, f, g);
   }
 }
 

@@ -7,12 +7,15 @@
 
 #include <assay/core/units.hpp>
 #include <assay/memory/buffer.hpp>
+#include <assay/memory/checked.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/heap.hpp>
 #include <assay/memory/thread_identity.hpp>
 
+#include <atomic>
 #include <cstring>
 #include <limits>
+#include <sstream>
 #include <thread>
 
 using namespace assay;
@@ -30,6 +33,7 @@ TEST_CASE("every host resource keeps the contract") {
   on::host const place{};
   test::check_contract(mr::heap{}, place, here, touch);
   test::check_contract(mr::counted{mr::heap{}}, place, here, touch);
+  test::check_contract(mr::checked{mr::heap{}}, place, here, touch);
   test::check_contract(test::limited{mr::heap{}, 1_GiB}, place, here, touch);
   test::check_contract(test::poisoned{mr::heap{}}, place, here, touch);
   test::check_contract(mr::borrowed<mr::heap_resource>{{}}, place, here, touch);
@@ -42,6 +46,7 @@ TEST_CASE("policies compare by what they choose and say it") {
   CHECK(test::limited{mr::heap{}, 5} != test::limited{mr::heap{}, 6});
   CHECK(describe(mr::counted{test::limited{mr::heap{}, 1_MiB, 3}}) ==
         "mr::counted{test::limited{mr::heap, 1 MiB, fail_at=3}}");
+  CHECK(describe(mr::checked{mr::counted{mr::heap{}}}) == "mr::checked{mr::counted{mr::heap}}");
   CHECK(describe(test::poisoned{mr::heap{}}) == "test::poisoned{mr::heap}");
 }
 
@@ -168,6 +173,79 @@ TEST_CASE("counted: threads at once lose no count, and ended threads stay counte
   CHECK(stats.live_bytes == 0);
   CHECK(stats.peak_bytes <= 800);
   CHECK(stats.peak_bytes >= 100);
+}
+
+TEST_CASE("checked: frees that are wrong are told once, and do not reach the resource") {
+  auto below = mr::counted{mr::heap{}}.open(on::host{});
+  mr::checked_resource resource{below};
+  auto const told = [&] { return test::message_of([&] { resource.verify(); }); };
+  auto const hex = [](void* block) {
+    std::ostringstream text;
+    text << "mr::checked: deallocate of 0x" << std::hex << reinterpret_cast<std::uintptr_t>(block);
+    return text.str();
+  };
+  void* const block = resource.allocate(here, 1000);
+  void* const wide = resource.allocate(here, 1000, 4096);
+  CHECK(told() == "nothing was thrown");
+
+  resource.deallocate(here, block, 2000);
+  CHECK(told() == hex(block) +
+                      " with 2000 bytes and alignment 256, but it was allocated with 1000 bytes "
+                      "and alignment 256");
+  resource.deallocate(here, wide, 1000);
+  CHECK_THAT(told(), test::contains("but it was allocated with 1000 bytes and alignment 4096"));
+  CHECK(told() == "nothing was thrown");
+  CHECK(below.stats().deallocations == 0);
+  CHECK(resource.live_blocks().size() == 2);
+
+  resource.deallocate(here, wide, 1000, 4096);
+  resource.deallocate(here, block, 1000);
+  CHECK(below.stats().live_bytes == 0);
+  resource.deallocate(here, block, 1000);
+  void* const foreign = mr::heap_resource{}.allocate(here, 4);
+  resource.deallocate(here, foreign, 4);
+  mr::heap_resource{}.deallocate(here, foreign, 4);
+  std::string const unknown = ", which is not a live block: freed twice, or not from this resource";
+  CHECK(test::message_of([&] { resource.allocate(here, 8); }) ==
+        hex(block) + " with 1000 bytes and alignment 256" + unknown + "\n" + hex(foreign) +
+            " with 4 bytes and alignment 256" + unknown);
+  CHECK(told() == "nothing was thrown");
+  CHECK(below.stats().deallocations == 2);
+}
+
+TEST_CASE("checked: what is not given back is listed with its thread") {
+  auto resource = mr::checked{mr::counted{mr::heap{}}}.open(on::host{});
+  void* const block = resource.allocate(here, 1000, 64);
+  resource.deallocate(here, resource.allocate(here, 0), 0);
+  resource.deallocate(here, resource.allocate(here, 100), 100);
+  auto const leaks = resource.live_blocks();
+  REQUIRE(leaks.size() == 1);
+  CHECK(leaks[0].address == block);
+  CHECK(leaks[0].bytes == 1000);
+  CHECK(leaks[0].alignment == 64);
+  CHECK(leaks[0].thread == mr::this_thread().token);
+  CHECK(resource.stats().live_bytes == 1000);  // what the upstream counts
+  resource.deallocate(here, block, 1000, 64);
+  CHECK(resource.live_blocks().empty());
+}
+
+TEST_CASE("checked: threads at once give each other's blocks back, and none is called wrong") {
+  auto resource = mr::checked{mr::heap{}}.open(on::host{});
+  std::atomic<void*> passed{nullptr};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, mine = resource]() mutable {
+      for (int k = 0; k < 2000; ++k) {
+        void* const taken = passed.exchange(mine.allocate(here, 100));
+        mine.deallocate(here, taken, taken == nullptr ? 0 : 100);
+      }
+    });
+  }
+  for (auto& each : threads) { each.join(); }
+  CHECK(resource.live_blocks().size() == 1);
+  resource.deallocate(here, passed, 100);
+  CHECK_NOTHROW(resource.verify());
+  CHECK(resource.live_blocks().empty());
 }
 
 TEST_CASE("limited: the budget, the n-th call, and the words") {

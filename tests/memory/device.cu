@@ -10,6 +10,7 @@
 #include <assay/core/units.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/memory/buffer.hpp>
+#include <assay/memory/checked.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
@@ -50,7 +51,9 @@ TEST_CASE("every device resource keeps the contract") {
   test::check_contract(mr::async{}, place, where, touch);
   test::check_contract(mr::async{.initial_bytes = 64_MiB}, place, where, touch);
   test::check_contract(mr::pool{}, place, where, touch);
-  test::check_contract(mr::pool{.initial_bytes = 64_MiB, .checked = true}, place, where, touch);
+  test::check_contract(mr::pool{64_MiB}, place, where, touch);
+  test::check_contract(mr::checked{mr::pool{64_MiB}}, place, where, touch);
+  test::check_contract(mr::checked{mr::async{}}, place, where, touch);
   test::check_contract(mr::pool{.mapped = false}, place, where, touch);
   test::check_contract(mr::pool{.peer_access = true}, place, where, touch);
   test::check_contract(mr::managed{}, place, where, touch);

@@ -3,7 +3,7 @@
 // assay-precompiled: no
 // assay-grouped: no, since it replaces operator new
 // Every call that the pool makes of its backend fails once, and every allocation of host memory:
-// nothing is lost, and nothing used twice.
+// nothing is used twice, and nothing is lost but what the host has no memory to note.
 #include "catch.hpp"
 #include "failing_new.hpp"
 #include "pool/fake_device.hpp"

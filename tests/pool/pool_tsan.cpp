@@ -16,7 +16,6 @@ TEST_CASE("the pool's host logic has no data race") {
   mr::pool const options[] = {
       {.growth_bytes = 4_MiB, .stream_cache_bytes = 8_MiB},
       {.max_bytes = 24_MiB, .growth_bytes = 4_MiB, .stream_cache_bytes = 1_MiB},
-      {.max_bytes = 24_MiB, .growth_bytes = 2_MiB, .checked = true},
   };
   for (auto const& each : options) {
     INFO("seed " << seed << " options " << (&each - options));

@@ -11,6 +11,7 @@
 
 #include <assay/core/units.hpp>
 #include <assay/memory/buffer.hpp>
+#include <assay/memory/checked.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/rmm_errors.hpp>
 #include <assay/pool/pool.hpp>
@@ -107,7 +108,7 @@ TEST_CASE("our pool works under every adaptor of RMM, and theirs under ours") {
   on::device const place{0};
   stream const lane{place};
   ::cuda::stream_ref const where{lane};
-  auto pool = mr::pool{.initial_bytes = 64_MiB, .checked = true}.open(place);
+  auto pool = mr::checked{mr::pool{64_MiB}}.open(place);
   auto const try_it = [&](auto&& resource) {
     for (std::size_t const bytes : {std::size_t{1}, std::size_t{1'000}, 3_MiB}) {
       void* const block = resource.allocate(where, bytes, 256);

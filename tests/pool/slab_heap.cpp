@@ -98,19 +98,6 @@ TEST_CASE("a slab gives its free pieces up when asked") {
   CHECK(at.heap.reclaim() == 0);
 }
 
-TEST_CASE("a range that was set aside goes back to the heap that it is of, whatever its size") {
-  bench at;
-  CHECK(at.heap.add(base, 2_MiB, 2_MiB, 2_MiB) == base);
-  CHECK(at.heap.add(base + 2_MiB, 2_MiB, 2_MiB, 4_KiB) == base + 2_MiB);  // a slab
-  at.heap.set_aside({base, 128_KiB});
-  at.heap.set_aside({base + 2_MiB, 4_KiB});
-  auto const noted = at.heap.take_unnoted();
-  for (std::size_t i = 0; i < noted.count; ++i) { at.heap.give_noted(noted.ranges[i]); }
-  at.heap.give(base + 128_KiB, 2_MiB - 128_KiB, {});
-  CHECK(at.heap.reclaim() == 2_MiB);
-  CHECK(at.heap.large().free_bytes() == 4_MiB);
-}
-
 TEST_CASE("what is to fill a range comes from its front, little of it from its end") {
   bench at;
   at.heap.large().add(base, 128_MiB, 2_MiB);

@@ -50,7 +50,7 @@ constexpr kinds mixed_other{memory_type::page_locked, memory_type::pageable, mem
                             memory_type::managed};
 
 /// A slow link, on which several chunks pay for small jobs, too.
-transfer::link_costs slow_link() { return {1e8, 1e8, 0.8e8, 0.8e8, 1e-6, 1e-6, 1e-6, 1e-6}; }
+constexpr transfer::link_costs slow_link{0.8e8, 1e-6};
 
 /// The arrays of one job in host memory at odd addresses, with guards round the outputs.
 class host_data {
@@ -144,9 +144,8 @@ auto engine_on(fake_device& device, Policy how, Memory memory) {
 }
 template <class Memory = fake_memory>
 auto engine_on(fake_device& device, transfer::overlapped how, Memory memory) {
-  how.costs = slow_link();
   return transfer::engine<transfer::overlap_planner, fake_link, Memory>{
-      transfer::overlap_planner{how}, fake_link{device}, memory, small_staging()};
+      transfer::overlap_planner{how, slow_link}, fake_link{device}, memory, small_staging()};
 }
 template <class Policy>
 auto engine_on(fake_device& device, Policy how) {
@@ -476,7 +475,7 @@ TEST_CASE("a plan says what was picked, and stays", "[transfer]") {
   CHECK(run(0) == first);
   auto const heavy = run(50e-3);
   CHECK_THAT(heavy.why, test::contains("the kernel limits"));
-  CHECK(heavy.bound_seconds == 50e-3);
+  CHECK_THAT(heavy.why, test::contains("(50 ms;"));
   CHECK(run(0) == first);
   CHECK(run(50e-3) == heavy);
 
@@ -485,7 +484,6 @@ TEST_CASE("a plan says what was picked, and stays", "[transfer]") {
   device.synchronize(device.caller());
   CHECK(asked.plan().chunks.size() == 10);
   CHECK(asked.plan().slots == 3);
-  CHECK(asked.plan().seconds > 0);
 
   auto many = engine_on(device, transfer::overlapped{3, 30});
   many.run(device.caller(), job_of(data, count, 1));
@@ -659,8 +657,6 @@ TEST_CASE("policies say what they are", "[transfer]") {
   CHECK(describe(transfer::overlapped{}) == "transfer::overlapped");
   CHECK(describe(transfer::overlapped{.chunks = 8, .streams = 3}) ==
         "transfer::overlapped{chunks=8, streams=3}");
-  CHECK(describe(transfer::overlapped{.streams = 3, .costs = slow_link()}) ==
-        "transfer::overlapped{streams=3, caller's costs}");
 }
 
 TEST_CASE("jobs in unequal chunks are right with any number of slots", "[transfer]") {

@@ -3,7 +3,6 @@
 /// Every transfer in a rig is right under the submission modes that can run it.
 
 #include "catch.hpp"
-#include "transfer/picked.hpp"
 
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
@@ -54,7 +53,7 @@ TEST_CASE("a workload is right with every transfer", "[rig]") {
   require_right_under_modes(control.with(transfer::pinned{}));
   require_right_under_modes(control.with(transfer::mapped{}));
   require_right_under_modes(control.with(transfer::staged{}));
-  require_right_under_modes(control.with(test::picked()));
+  require_right_under_modes(control.with(transfer::overlapped{}));
   require_right_under_modes(control.with(transfer::overlapped{9, 2}));
 }
 
@@ -64,7 +63,7 @@ TEST_CASE("what does not block the host is recorded as a graph", "[rig]") {
                          submit::graph{.threads = 2, .items = test::small() ? 1 : 3}};
   require_right(control.with(transfer::pinned{}));
   require_right(control.with(transfer::mapped{}));
-  require_right(control.with(test::picked()));
+  require_right(control.with(transfer::overlapped{}));
   require_right(control.with(transfer::overlapped{9, 2}));
   require_right(control.with(transfer::overlapped{9, 2}).with(mr::async{}));
 }

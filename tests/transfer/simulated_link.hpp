@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Links and jobs for tests of the transfer model, and their times in the simulated engines.
+/// Links and jobs for tests of plans, and their times in the simulated engines.
 #pragma once
 
 #include "transfer/engine_simulator.hpp"
@@ -18,9 +18,15 @@
 
 namespace assay::test {
 
+/// What a link costs the simulated engines.
+struct simulated_link {
+  double in_alone = 0, out_alone = 0, in_duplex = 0, out_duplex = 0;  ///< bytes a second
+  double copy_setup = 0, kernel_setup = 0, submit_seconds = 0;
+};
+
 /// Holds a link and a job on it.
 struct linked_job {
-  transfer::link_costs costs;
+  simulated_link link;
   transfer::job_size size;
 };
 
@@ -31,71 +37,53 @@ inline linked_job drawn_job(std::mt19937_64& random, double bytes) {
     return std::uniform_real_distribution<double>{low, high}(random);
   };
   linked_job made;
-  auto& costs = made.costs;
+  auto& link = made.link;
   auto& size = made.size;
-  costs.to_device_bytes_per_second = uniform(10e9, 60e9);
-  costs.to_host_bytes_per_second = uniform(10e9, 60e9);
-  costs.to_device_duplex_bytes_per_second = costs.to_device_bytes_per_second * uniform(0.5, 1.0);
-  costs.to_host_duplex_bytes_per_second = costs.to_host_bytes_per_second * uniform(0.5, 1.0);
-  costs.copy_overhead_seconds = uniform(1e-6, 10e-6);
-  costs.kernel_overhead_seconds = uniform(1e-6, 10e-6);
-  costs.submit_seconds = uniform(0, 10e-6);
+  link.in_alone = uniform(10e9, 60e9);
+  link.out_alone = link.in_alone * uniform(0.8, 1.25);
+  link.in_duplex = link.in_alone * uniform(0.5, 1.0);
+  link.out_duplex = link.out_alone * uniform(0.5, 1.0);
+  link.copy_setup = uniform(1e-6, 10e-6);
+  link.kernel_setup = uniform(1e-6, 10e-6);
+  link.submit_seconds = uniform(0, 10e-6);
   size.elements = static_cast<std::int64_t>(bytes / 4);
   size.granularity = std::int64_t{1} << std::uniform_int_distribution<int>{0, 12}(random);
   auto const form = std::uniform_int_distribution<int>{0, 4}(random);
   size.bytes_in = form == 0 ? 0 : form == 1 ? 2 * bytes : bytes;
   size.bytes_out = form == 2 ? 0 : bytes;
   size.inputs = form == 1 ? 2 : 1;
-  size.kernel_seconds = (size.bytes_in + size.bytes_out) / costs.to_device_bytes_per_second *
-                        std::exp2(uniform(-6, 2));
+  size.kernel_seconds =
+      (size.bytes_in + size.bytes_out) / link.in_alone * std::exp2(uniform(-6, 2));
   return made;
 }
 
-/// Links of H200s, as `measure_link` found them on three days.
-inline std::vector<transfer::link_costs> recorded_links() {
-  return {{.to_device_bytes_per_second = 55.386e9,
-           .to_host_bytes_per_second = 55.533e9,
-           .to_device_duplex_bytes_per_second = 48.446e9,
-           .to_host_duplex_bytes_per_second = 50.456e9,
-           .copy_overhead_seconds = 4.184e-6,
-           .kernel_overhead_seconds = 1.616e-6,
-           .submit_seconds = 5.5e-6},
-          {.to_device_bytes_per_second = 55.339e9,
-           .to_host_bytes_per_second = 55.454e9,
-           .to_device_duplex_bytes_per_second = 50.492e9,
-           .to_host_duplex_bytes_per_second = 50.369e9,
-           .copy_overhead_seconds = 4.739e-6,
-           .kernel_overhead_seconds = 1.612e-6,
-           .submit_seconds = 9.428e-6},
-          {.to_device_bytes_per_second = 55.1e9,
-           .to_host_bytes_per_second = 55.3e9,
-           .to_device_duplex_bytes_per_second = 52.4e9,
-           .to_host_duplex_bytes_per_second = 49.8e9,
-           .copy_overhead_seconds = 3.5e-6,
-           .kernel_overhead_seconds = 3e-6}};
+/// Links of H200s, as a benchmark found them on three days.
+inline std::vector<simulated_link> recorded_links() {
+  return {{55.386e9, 55.533e9, 48.446e9, 50.456e9, 4.184e-6, 1.616e-6, 5.5e-6},
+          {55.339e9, 55.454e9, 50.492e9, 50.369e9, 4.739e-6, 1.612e-6, 9.428e-6},
+          {55.1e9, 55.3e9, 52.4e9, 49.8e9, 3.5e-6, 3e-6, 0}};
 }
 
 /// Seconds of a job in these chunks on the simulated engines.
 inline double simulated(linked_job const& of, std::vector<std::int64_t> const& chunks, int slots) {
-  auto const [in_setup, kernel_setup, out_setup] = transfer::overheads_of(of.costs, of.size);
   auto const elements = static_cast<double>(of.size.elements);
+  auto const& link = of.link;
   engine_simulator::machine machine;
-  machine.in_alone = of.costs.to_device_bytes_per_second;
-  machine.in_duplex = of.costs.to_device_duplex_bytes_per_second;
-  machine.out_alone = of.costs.to_host_bytes_per_second;
-  machine.out_duplex = of.costs.to_host_duplex_bytes_per_second;
+  machine.in_alone = link.in_alone;
+  machine.in_duplex = link.in_duplex;
+  machine.out_alone = link.out_alone;
+  machine.out_duplex = link.out_duplex;
   machine.element_seconds = of.size.kernel_seconds / elements;
-  machine.in_setup = in_setup;
-  machine.kernel_setup = kernel_setup;
-  machine.out_setup = out_setup;
-  machine.submit_seconds = of.costs.submit_seconds;
+  machine.in_setup = of.size.bytes_in > 0 ? link.copy_setup * of.size.inputs : 0;
+  machine.kernel_setup = link.kernel_setup;
+  machine.out_setup = of.size.bytes_out > 0 ? link.copy_setup * of.size.outputs : 0;
+  machine.submit_seconds = link.submit_seconds;
   std::vector<engine_simulator::chunk> all;
   for (auto const each : chunks) {
     auto const share = static_cast<double>(each) / elements;
     all.push_back({share * of.size.bytes_in, static_cast<double>(each), share * of.size.bytes_out});
   }
-  return of.costs.start_seconds +
-         engine_simulator{machine, std::move(all), static_cast<std::size_t>(slots)}.run();
+  return engine_simulator{machine, std::move(all), static_cast<std::size_t>(slots)}.run();
 }
 
 /// The same in so many equal chunks.

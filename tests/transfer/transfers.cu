@@ -7,7 +7,6 @@
 #include "memory/limited.hpp"
 #include "transfer/host_memory.hpp"
 #include "transfer/jobs.hpp"
-#include "transfer/picked.hpp"
 
 #include <assay/core/stream.hpp>
 #include <assay/kernel/grid_stride.cuh>
@@ -16,7 +15,6 @@
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/pool/pool.hpp>
 #include <assay/submit/graph.hpp>
-#include <assay/transfer/link_benchmark.hpp>
 #include <assay/transfer/mapped.hpp>
 #include <assay/transfer/overlapped.hpp>
 #include <assay/transfer/pageable.hpp>
@@ -164,8 +162,8 @@ TEST_CASE("every transfer is right", "[transfer]") {
   require_right(transfer::mapped{}, registered);
   require_right(transfer::staged{}, pageable);
   require_right(transfer::staged{.threads = 3, .buffer_bytes = 4096}, pageable);
-  require_right(test::picked(), pinned);
-  require_right(test::picked(), pageable);
+  require_right(transfer::overlapped{}, pinned);
+  require_right(transfer::overlapped{}, pageable);
   using cases = std::vector<int>;
   for (int const chunks : test::small() ? cases{1, 9} : cases{1, 2, 9, 33}) {
     for (int const streams : test::small() ? cases{1, 3} : cases{1, 2, 3, 8}) {
@@ -180,7 +178,7 @@ TEST_CASE("mixed memory is right where it is taken", "[transfer]") {
     require_right(transfer::pageable{}, of);
     require_right(transfer::staged{}, of);
     require_right(transfer::overlapped{9, 2}, of);
-    require_right(test::picked(), of);
+    require_right(transfer::overlapped{}, of);
   }
 }
 
@@ -238,7 +236,7 @@ TEST_CASE("a job comes after the stream's earlier work and before its later work
   run(transfer::pinned{});
   run(transfer::mapped{});
   run(transfer::overlapped{12, 3});
-  run(test::picked());
+  run(transfer::overlapped{});
 }
 
 TEST_CASE("a captured job replays with the data of the day", "[transfer]") {
@@ -276,7 +274,7 @@ TEST_CASE("a captured job replays with the data of the day", "[transfer]") {
   run(transfer::overlapped{9, 3}, mr::async{}.open(place));
   run(transfer::overlapped{9, 3}, pool());
   run(transfer::overlapped{9, 1}, pool());
-  run(test::picked(), pool());
+  run(transfer::overlapped{}, pool());
 }
 
 TEST_CASE("a capture that cannot be is refused, and one that fails can be ended", "[transfer]") {
@@ -367,37 +365,4 @@ TEST_CASE("threads with an engine each do not disturb each other", "[transfer]")
     }
   }
   for (auto const& each : wrong) { CHECK(each == ""); }
-}
-
-TEST_CASE("the link's terms are measured once and make sense", "[transfer]") {
-  using clock = std::chrono::steady_clock;
-  if (test::small()) {
-    return;
-  }  // under a sanitizer times mean nothing, and measuring takes minutes
-  auto const known = transfer::link_costs_of(place);
-  auto const asked = clock::now();
-  CHECK(transfer::link_costs_of(place) == known);
-  auto const begin = clock::now();
-  CHECK(begin - asked < std::chrono::milliseconds(1));
-  auto const terms = transfer::measure_link(place);
-  std::chrono::duration<double> const took = clock::now() - begin;
-  INFO("GB/s: " << terms.to_device_bytes_per_second * 1e-9 << " in, "
-                << terms.to_host_bytes_per_second * 1e-9 << " out, "
-                << terms.to_device_duplex_bytes_per_second * 1e-9 << " and "
-                << terms.to_host_duplex_bytes_per_second * 1e-9 << " both at once; us: copy "
-                << terms.copy_overhead_seconds * 1e6 << ", kernel "
-                << terms.kernel_overhead_seconds * 1e6 << ", submit " << terms.submit_seconds * 1e6
-                << ", start " << terms.start_seconds * 1e6 << "; took " << took.count() * 1e3
-                << " ms");
-  CHECK(terms.to_device_bytes_per_second > 1e9);
-  CHECK(terms.to_host_bytes_per_second > 1e9);
-  CHECK(terms.to_device_duplex_bytes_per_second <= 1.05 * terms.to_device_bytes_per_second);
-  CHECK(terms.to_host_duplex_bytes_per_second <= 1.05 * terms.to_host_bytes_per_second);
-  CHECK(terms.to_device_duplex_bytes_per_second > 0.2 * terms.to_device_bytes_per_second);
-  CHECK(took.count() < 0.15);
-  CHECK(terms.copy_overhead_seconds > 0.5e-6);
-  CHECK(terms.copy_overhead_seconds < 50e-6);
-  CHECK(terms.submit_seconds > 0);
-  CHECK(terms.submit_seconds < 500e-6);
-  CHECK(terms.start_seconds < 1e-3);
 }

@@ -94,7 +94,7 @@ TEST_CASE("products are counted in the formula and in what runs", "[nn]") {
   }
 }
 
-TEST_CASE("each optimiser updates each weight once, a layer behind its gradients", "[nn]") {
+TEST_CASE("each optimiser updates each weight once", "[nn]") {
   nn::problem const of{nn::size_small};
   auto const check = [&](auto const& optimiser, std::int64_t launches) {
     nn::ledger const all{of, nn::choices{}.with(optimiser)};
@@ -106,36 +106,6 @@ TEST_CASE("each optimiser updates each weight once, a layer behind its gradients
   };
   check(nn::optimiser::fused{}, 1);
   check(nn::optimiser::per_tensor{}, 111);
-  check(nn::optimiser::in_backward{}, 14);
-  // The gradients of a layer end with those of its first norm.
-  nn::ledger const all{of, nn::choices{}.with(nn::optimiser::in_backward{})};
-  for (std::size_t i = 1; i < all.entries().size(); ++i) {
-    auto const& [where, operation, cost] = all.entries()[i];
-    if (where.phase != nn::phase::optimiser || where.layer < 0) { continue; }
-    auto const& before = all.entries()[i - 1].where;
-    CHECK(before == nn::place_in_step{nn::phase::backward, where.layer, "norm1"});
-    CHECK(cost.bytes() == 28.0 * (4 * 768 * 768 + 3 * 768 * 3072 + 2 * 768));
-  }
-}
-
-TEST_CASE("parts of the weights follow each other, and are the tensors of their layers", "[nn]") {
-  nn::decoder const model{.width = 6, .inner = 5, .layers = 3, .heads = 1, .vocabulary = 7};
-  auto const parts = nn::weight_parts(model);
-  auto const tensors = nn::weight_tensors(model);
-  std::vector<std::size_t> wanted{tensors[0].offset};
-  for (auto const& each : tensors) {
-    if (each.name.ends_with("ln1.weight") || each.name == "ln_final.weight") {
-      wanted.push_back(each.offset);
-    }
-  }
-  REQUIRE(parts.size() == wanted.size());
-  std::size_t end = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    CHECK(parts[i].offset == wanted[i]);
-    CHECK(parts[i].offset == end);
-    end += parts[i].size;
-  }
-  CHECK(end == static_cast<std::size_t>(model.parameters()));
 }
 
 TEST_CASE("FLOPs of a step are those of the formula", "[nn]") {

@@ -235,13 +235,6 @@ TEST_CASE("equal seeds give equal bits on a device, also by a graph", "[nn]") {
 TEST_CASE("optimisers differ in their launches, not in the weights of a device", "[nn]") {
   auto const wanted = weights_after_steps(nn::optimiser::fused{}, false);
   CHECK(weights_after_steps(nn::optimiser::per_tensor{}, true) == wanted);
-  // Products that leave multiprocessors free may add in another order.
-  auto const beside = weights_after_steps(nn::optimiser::in_backward{1}, false);
-  CHECK(weights_after_steps(nn::optimiser::in_backward{1}, true) == beside);
-  auto const [apart, whole] = difference(beside, std::vector<double>(wanted.begin(), wanted.end()));
-  CHECK(apart <= 1e-3 * whole);
-  CHECK_THAT(message_of([&] { weights_after_steps(nn::optimiser::in_backward{0}, false); }),
-             contains("multiprocessors of optimiser::in_backward is 0, allowed are 1 to"));
 }
 
 TEST_CASE("the plan of memory is what a step takes, at once", "[nn]") {
@@ -332,7 +325,7 @@ TEST_CASE("a transformer as a workload: all choices give the reference", "[nn]")
     check_items(work);
     check_items(work.with(nn::tf32{}));
     check_items(work.with(nn::bf16{}).with(nn::projections::packed{}));
-    check_items(work.with(nn::optimiser::in_backward{}));
+    check_items(work.with(nn::optimiser::per_tensor{}));
   }
 }
 
@@ -374,8 +367,8 @@ TEST_CASE("a transformer as a workload: its axes and its traffic", "[nn]") {
   CHECK(fused == bf16.with(nn::attention::fused{}));
   CHECK(bf16.axes()[bf16.axes().size() - 2] ==
         std::pair<std::string, std::string>{"projections", "packed"});
-  CHECK(bf16.with(nn::optimiser::in_backward{8}).axes().back() ==
-        std::pair<std::string, std::string>{"optimiser", "in_backward{multiprocessors=8}"});
+  CHECK(bf16.with(nn::optimiser::per_tensor{}).axes().back() ==
+        std::pair<std::string, std::string>{"optimiser", "per_tensor"});
   CHECK(bf16.work.with(nn::fp32{}).with(nn::projections::separate{}) == work);
   CHECK(bf16.work.item_traffic().flops == work.item_traffic().flops);
   CHECK(bf16.work.item_traffic().bytes() < work.item_traffic().bytes());

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A warp's matrix instructions on bf16 (compute capability 8.0), and the power of two, none of
-/// which `cuda::ptx` has.
+/// A warp's matrix instructions on bf16 (compute capability 8.0), which `cuda::ptx` lacks.
 #pragma once
 
 #include <assay/core/requirements.hpp>
 
 #include <cuda_runtime.h>
-
 
 namespace assay::kernel {
 
@@ -51,15 +49,6 @@ __device__ unsigned as_bfloat16_pair(float first, float second) {
   unsigned both = 0;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
   return both;
-}
-
-/// 2^x, off by 2 roundings at most; below 2^-126 it is zero (PTX ISA, "ex2"). Minus infinity gives
-/// zero.
-template <class = void>
-__device__ float power_of_two(float x) {
-  float result = 0;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
 }
 
 }  // namespace assay::kernel

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/core/stream.hpp>
-#include <assay/kernel/clock_probe.cuh>
+#include <assay/machine/clock_probe.cuh>
 #include <assay/measure/device_watch.hpp>
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/memory/async.hpp>
@@ -70,7 +70,7 @@ struct instruments<Place> {
     double sm_hertz() { return clock_.hertz(); }
 
    private:
-    kernel::sm_clock_probe clock_;
+    machine::sm_clock_probe clock_;
     stream stream_;
     lane_events events_;
   };

@@ -6,9 +6,9 @@
 #include <assay/core/device.hpp>
 #include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
-#include <assay/kernel/clock_probe.cuh>
 #include <assay/kernel/launch.cuh>
-#include <assay/kernel/stream_latch.cuh>
+#include <assay/machine/clock_probe.cuh>
+#include <assay/machine/stream_latch.cuh>
 #include <assay/measure/subject.hpp>
 
 #include <cstddef>
@@ -72,8 +72,8 @@ class launch_session {
     return stream_;
   }
 
-  kernel::stream_latch<>& latch() noexcept { return latch_; }
-  kernel::sm_clock_probe& sm_clock() noexcept { return sm_clock_; }
+  machine::stream_latch<>& latch() noexcept { return latch_; }
+  machine::sm_clock_probe& sm_clock() noexcept { return sm_clock_; }
   /// Launches a kernel without work.
   static void enqueue_nothing(::cuda::stream_ref on) {
     kernel::launch(do_nothing<int>, 1, 32, 0, on, 0);
@@ -103,8 +103,8 @@ class launch_session {
   bool held_ = true, restores_ = false, shared_ = false;
   std::shared_ptr<stream const> stream_;
   int epoch_ = -1;  ///< of `stream_`
-  kernel::stream_latch<> latch_;
-  kernel::sm_clock_probe sm_clock_;
+  machine::stream_latch<> latch_;
+  machine::sm_clock_probe sm_clock_;
   std::optional<device_block> flush_;  ///< with a cold cache
   std::size_t flush_bytes_ = 0;
 };

@@ -90,19 +90,6 @@ inline kernel::launch_shape element_shape(std::size_t count) {
   return {static_cast<unsigned>(blocks), static_cast<unsigned>(threads)};
 }
 
-/// Enqueues the operation with a grid that `shape_of` gives a number of groups of elements.
-template <class T, class ShapeOf>
-void enqueue_adamw(::cuda::stream_ref stream, std::size_t count, in<float> gradient,
-                   std::span<float> weights, std::span<float> first, std::span<float> second,
-                   std::span<T> copy, adamw_factors const* factors, ShapeOf const& shape_of) {
-  constexpr int full = 4;
-  bool const wide = allows_width<full>(
-      {}, {gradient.data(), weights.data(), first.data(), second.data(), copy.data()});
-  kernel::launch(wide ? kernels::adamw_elements<full, T> : kernels::adamw_elements<1, T>,
-                 shape_of(wide ? count / full : count), 0, stream, count, factors, gradient.data(),
-                 weights.data(), first.data(), second.data(), copy.data());
-}
-
 }  // namespace detail
 
 /// Enqueues the operation. `copy` is empty where activations are float32.
@@ -110,20 +97,13 @@ template <class T>
 void enqueue(::cuda::stream_ref stream, adamw_update const& op, in<float> gradient,
              std::span<float> weights, std::span<float> first, std::span<float> second,
              std::span<T> copy, adamw_factors const* factors) {
-  detail::enqueue_adamw(stream, op.count, gradient, weights, first, second, copy, factors,
-                        detail::element_shape);
-}
-
-/// The same with one block for each multiprocessor that it may fill. Smaller blocks would spread
-/// over all multiprocessors, and kernels that need a whole one would wait for them.
-template <class T>
-void enqueue(::cuda::stream_ref stream, adamw_beside const& op, in<float> gradient,
-             std::span<float> weights, std::span<float> first, std::span<float> second,
-             std::span<T> copy, adamw_factors const* factors) {
-  constexpr unsigned threads = 1024;
-  auto const blocks = static_cast<unsigned>(op.multiprocessors);
-  detail::enqueue_adamw(stream, op.count, gradient, weights, first, second, copy, factors,
-                        [&](std::size_t) { return kernel::launch_shape{blocks, threads}; });
+  constexpr int full = 4;
+  bool const wide = allows_width<full>(
+      {}, {gradient.data(), weights.data(), first.data(), second.data(), copy.data()});
+  kernel::launch(wide ? kernels::adamw_elements<full, T> : kernels::adamw_elements<1, T>,
+                 detail::element_shape(wide ? op.count / full : op.count), 0, stream, op.count,
+                 factors, gradient.data(), weights.data(), first.data(), second.data(),
+                 copy.data());
 }
 
 /// Writes weights in the type of activations.

@@ -85,9 +85,4 @@ struct adamw_update {
   }
 };
 
-/// The same beside other work of a device, on few of its multiprocessors.
-struct adamw_beside : adamw_update {
-  int multiprocessors = 32;
-};
-
 }  // namespace assay::nn

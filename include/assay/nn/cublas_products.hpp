@@ -50,11 +50,6 @@ class cublas_products {
                                         CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
   }
 
-  /// Later products are planned for a device with so many multiprocessors; 0: for all of them.
-  void plan_for(int multiprocessors) {
-    check_cublas(cublasSetSmCountTarget(handle_.get(), multiprocessors));
-  }
-
   /// Enqueues the product. cuBLAS has columns where we have rows, so it computes c^T = b^T a^T.
   template <class A, class B, class C>
   void enqueue(::cuda::stream_ref stream, product const& op, std::span<A> a, std::span<B> b,

@@ -5,8 +5,8 @@
 
 #include <assay/core/ptx.cuh>
 #include <assay/kernel/launch.cuh>
-#include <assay/kernel/warp_products.cuh>
 #include <assay/nn/attention.hpp>
+#include <assay/nn/warp_products.cuh>
 
 #include <cmath>
 #include <cstddef>
@@ -43,7 +43,7 @@ struct attention_head {
   /// Starts copies of a tile of positions, zero behind the last.
   template <class Tile, int Threads>
   __device__ void start(std::byte* to, head_rows<bfloat16 const> const& from, int position) const {
-    kernel::start_rows<Tile, Threads>(to, at(from, position), static_cast<int>(from.stride),
+    detail::start_rows<Tile, Threads>(to, at(from, position), static_cast<int>(from.stride),
                                       size.context - position);
   }
 };
@@ -128,8 +128,8 @@ struct forward_tiles {
   static constexpr int warp_queries = 16;
   static constexpr int queries = threads / 32 * warp_queries;
   static constexpr int keys = 64;
-  using query_tile = kernel::row_tile<queries, HeadSize>;
-  using key_tile = kernel::row_tile<keys, HeadSize>;
+  using query_tile = detail::row_tile<queries, HeadSize>;
+  using key_tile = detail::row_tile<keys, HeadSize>;
   static constexpr int slot_bytes = 2 * key_tile::bytes;
   static constexpr int shared_bytes = query_tile::bytes + 2 * slot_bytes;
 };
@@ -146,7 +146,7 @@ class forward_rows {
         first_query_(first_query + first_),
         scale_(scale * detail::log2_of_e),
         queries_{query_tile, first_} {
-    kernel::clear(out_);
+    detail::clear(out_);
   }
 
   /// Keys and values lie behind each other in the slot. The first tile has key 0, which all
@@ -154,37 +154,37 @@ class forward_rows {
   __device__ void take(std::byte const* slot, int first_key) {
     if (first_key >= first_query_ + Tiles::warp_queries) { return; }
     float score[Tiles::keys / 8][4];
-    kernel::clear(score);
-    kernel::multiply_transposed<tile>(score, queries_, slot, 0);
+    detail::clear(score);
+    detail::multiply_transposed<tile>(score, queries_, slot, 0);
     if (first_key + Tiles::keys - 1 > first_query_) {
-      kernel::for_each_sum(score, [&](float& s, kernel::place_of_sum at) {
+      detail::for_each_sum(score, [&](float& s, detail::place_of_sum at) {
         if (first_key + at.column > first_query_ + at.row) { s = -INFINITY; }
       });
     }
     raise_largest(score);
-    kernel::for_each_sum(score, [&](float& s, kernel::place_of_sum at) {
-      s = kernel::power_of_two(s * scale_ - largest_[at.half]);
+    detail::for_each_sum(score, [&](float& s, detail::place_of_sum at) {
+      s = detail::power_of_two(s * scale_ - largest_[at.half]);
       sum_[at.half] += s;
     });
-    kernel::multiply<tile>(out_, score, slot + tile::bytes, 0);
+    detail::multiply<tile>(out_, score, slot + tile::bytes, 0);
   }
 
   /// `to` and `logarithms` begin at the first of the block's `rows` queries. The query tile is the
   /// way out.
   __device__ void store(bfloat16* to, int stride, float* logarithms, int rows,
                         std::byte* query_tile) {
-    int const lane = kernel::lane_of_warp();
+    int const lane = detail::lane_of_warp();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float& sum = sum_[half];
-      sum = kernel::over_quad(sum, [](float a, float b) { return a + b; });
+      sum = detail::over_quad(sum, [](float a, float b) { return a + b; });
       int const row = first_ + 8 * half + lane / 4;
       if (row < rows && lane % 4 == 0) {
         logarithms[row] = largest_[half] / detail::log2_of_e + logf(sum);
       }
       sum = 1 / sum;
     }
-    kernel::store_sums<typename Tiles::query_tile>(to, stride, rows, query_tile, first_, out_,
+    detail::store_sums<typename Tiles::query_tile>(to, stride, rows, query_tile, first_, out_,
                                                    sum_);
   }
 
@@ -197,10 +197,10 @@ class forward_rows {
       for (int n = 0; n < Tiles::keys / 8; ++n) {
         found = fmaxf(found, fmaxf(score[n][2 * half], score[n][2 * half + 1]));
       }
-      found = kernel::over_quad(found, [](float a, float b) { return fmaxf(a, b); });
+      found = detail::over_quad(found, [](float a, float b) { return fmaxf(a, b); });
       float const before = largest_[half];
       largest_[half] = fmaxf(before, found * scale_);
-      float const factor = kernel::power_of_two(before - largest_[half]);
+      float const factor = detail::power_of_two(before - largest_[half]);
       sum_[half] *= factor;
 #pragma unroll
       for (int n = 0; n < Tiles::head_size / 8; ++n) {
@@ -213,7 +213,7 @@ class forward_rows {
   int first_;  ///< the warp's first row in the block
   int first_query_;
   float scale_;  ///< of scores that are exponents of 2
-  kernel::rows_in_registers<typename Tiles::query_tile> queries_;
+  detail::rows_in_registers<typename Tiles::query_tile> queries_;
   float out_[Tiles::head_size / 8][4];
   float largest_[2] = {-INFINITY, -INFINITY};
   float sum_[2] = {0, 0};  ///< each lane's part

@@ -56,8 +56,8 @@ struct backward_tiles {
   static constexpr int threads = 128;
   static constexpr int warp_rows = 16;
   static constexpr int rows = threads / 32 * warp_rows;
-  using row_tile = kernel::row_tile<rows, HeadSize>;
-  using column_tile = kernel::row_tile<columns, HeadSize>;
+  using row_tile = detail::row_tile<rows, HeadSize>;
+  using column_tile = detail::row_tile<columns, HeadSize>;
   static constexpr int term_bytes = columns * static_cast<int>(sizeof(float));
   static constexpr int slot_bytes = 2 * column_tile::bytes + (OfKeys ? 2 * term_bytes : 0);
   static constexpr int shared_bytes = 2 * row_tile::bytes + 2 * slot_bytes;
@@ -86,13 +86,13 @@ class backward_rows {
         scale_(scale),
         first_operand_{rows, first_},
         second_operand_{rows + row_tile::bytes, first_} {
-    kernel::clear(gradient_);
+    detail::clear(gradient_);
     if constexpr (Tiles::of_keys) {
-      kernel::clear(value_gradient_);
+      detail::clear(value_gradient_);
     } else {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        int const row = first_row_ + 8 * half + kernel::lane_of_warp() / 4;
+        int const row = first_row_ + 8 * half + detail::lane_of_warp() / 4;
         logarithms_[0][half] = row_terms.logarithms[row];
         means_[0][half] = row_terms.means[row];
       }
@@ -111,10 +111,10 @@ class backward_rows {
   /// out.
   __device__ void store(bfloat16* gradient, int stride, bfloat16* value_gradient, int value_stride,
                         int rows, std::byte* tiles) const {
-    kernel::store_sums<row_tile>(gradient, stride, rows, tiles, first_, gradient_,
+    detail::store_sums<row_tile>(gradient, stride, rows, tiles, first_, gradient_,
                                  {scale_, scale_});
     if constexpr (Tiles::of_keys) {
-      kernel::store_sums<row_tile>(value_gradient, value_stride, rows, tiles + row_tile::bytes,
+      detail::store_sums<row_tile>(value_gradient, value_stride, rows, tiles + row_tile::bytes,
                                    first_, value_gradient_, {1, 1});
     }
   }
@@ -124,24 +124,24 @@ class backward_rows {
     auto const* const second = slot + tile::bytes;
     auto const* const column_terms = reinterpret_cast<float const*>(second + tile::bytes) + c;
     scores p, ds;
-    kernel::clear(p);
-    kernel::multiply_transposed<tile>(p, first_operand_, slot, c);
+    detail::clear(p);
+    detail::multiply_transposed<tile>(p, first_operand_, slot, c);
     read_terms(logarithms_, column_terms);
     bool const crossing = crosses_diagonal(column);
     float const scale = scale_ * detail::log2_of_e;
-    kernel::for_each_sum(p, [&](float& s, kernel::place_of_sum at) {
-      s = kernel::power_of_two(s * scale - term(logarithms_, at));
+    detail::for_each_sum(p, [&](float& s, detail::place_of_sum at) {
+      s = detail::power_of_two(s * scale - term(logarithms_, at));
       int const ahead = column + at.column - first_row_ - at.row;
       if (crossing && (Tiles::of_keys ? ahead < 0 : ahead > 0)) { s = 0; }
     });
-    if constexpr (Tiles::of_keys) { kernel::multiply<tile>(value_gradient_, p, second, c); }
-    kernel::clear(ds);
-    kernel::multiply_transposed<tile>(ds, second_operand_, second, c);
+    if constexpr (Tiles::of_keys) { detail::multiply<tile>(value_gradient_, p, second, c); }
+    detail::clear(ds);
+    detail::multiply_transposed<tile>(ds, second_operand_, second, c);
     read_terms(means_, column_terms + Tiles::columns);
-    kernel::for_each_sum(ds, [&](float& s, kernel::place_of_sum at) {
+    detail::for_each_sum(ds, [&](float& s, detail::place_of_sum at) {
       s = p[at.block][2 * at.half + at.side] * (s - term(means_, at));
     });
-    kernel::multiply<tile>(gradient_, ds, slot, c);
+    detail::multiply<tile>(gradient_, ds, slot, c);
   }
 
   /// Of queries behind the columns, or keys before them, no score is kept.
@@ -156,21 +156,21 @@ class backward_rows {
 #pragma unroll
       for (int n = 0; n < step / 8; ++n) {
         auto const two =
-            *reinterpret_cast<float2 const*>(from + 8 * n + kernel::lane_of_warp() % 4 * 2);
+            *reinterpret_cast<float2 const*>(from + 8 * n + detail::lane_of_warp() % 4 * 2);
         to[n][0] = two.x;
         to[n][1] = two.y;
       }
     }
   }
-  __device__ static float term(terms const& of, kernel::place_of_sum at) {
+  __device__ static float term(terms const& of, detail::place_of_sum at) {
     return Tiles::of_keys ? of[at.block][at.side] : of[0][at.half];
   }
 
   int first_;      ///< the warp's first row in the block
   int first_row_;  ///< its position
   float scale_;
-  kernel::rows_in_shared<row_tile> first_operand_;
-  kernel::rows_in_shared<row_tile> second_operand_;
+  detail::rows_in_shared<row_tile> first_operand_;
+  detail::rows_in_shared<row_tile> second_operand_;
   terms logarithms_;
   terms means_;
   sums gradient_;

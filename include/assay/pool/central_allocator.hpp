@@ -39,7 +39,6 @@ class central_allocator {
   /// Returns all memory to upstream; no work uses it any more.
   void clear() noexcept { store_.clear(); }
 
-  slab_heap& heap() noexcept { return store_.heap(); }
   registry& streams() noexcept { return streams_; }
   registry const& streams() const noexcept { return streams_; }
   /// Blocks of graphs that end without notice.
@@ -52,9 +51,8 @@ class central_allocator {
   /// 2. Upstream has more within the heap's bound.
   /// 3. The stream `to` waits on the device for memory.
   /// 4. All caches and all slabs are emptied.
-  /// 5. A wait for the device orders large blocks of a stream that used the pool alone until now.
-  /// 6. Upstream has more beyond the bound.
-  /// 7. After a wait chunks that fit nothing make room for one that does.
+  /// 5. Upstream has more beyond the bound.
+  /// 6. After a wait chunks that fit nothing make room for one that does.
   std::uintptr_t acquire(cache& to, unsigned class_index, bool after_wait) {
     auto const bytes = size_class::sizes[class_index];
     if (auto const found = store_.take(&to, bytes, effort::ask)) { return found; }
@@ -67,7 +65,6 @@ class central_allocator {
     flush_all();
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     if (auto const found = store_.from_slabs(&to, bytes, effort::wait)) { return found; }
-    if (!after_wait && streams_.needs_device_wait(to)) { return 0; }
     if (auto const found = store_.grow(&to, bytes, growth::beyond)) { return found; }
     return after_wait ? store_.grow(&to, bytes, growth::instead) : 0;
   }
@@ -157,11 +154,9 @@ class central_allocator {
     return true;
   }
 
-  /// Takes back a large block. Where `records_event` is true, `from` is the present stream's, and
-  /// records an event: another stream that misses a large block then waits for that, not for the
-  /// device.
-  void give_large(cache& from, std::uintptr_t address, unsigned class_index,
-                  bool records_event) noexcept {
+  /// Takes back a large block of the present stream, which records an event: another stream that
+  /// misses a large block then waits for that, not for the device.
+  void give_large(cache& from, std::uintptr_t address, unsigned class_index) noexcept {
     auto const bytes = size_class::sizes[class_index];
     std::uint64_t epoch = 0;
     {
@@ -171,7 +166,6 @@ class central_allocator {
       epoch = from.epoch;
     }
     store_.give(address, bytes, order_point{from.index, epoch});
-    if (!records_event) { return; }
     try {
       streams_.record_event(from);
     } catch (...) { ++unrecorded_; }

@@ -53,8 +53,9 @@ class chunk_heap {
         streams_(streams),
         mutex_(mutex),
         heap_(backend.contiguous()) {
-    if (options.initial_bytes == 0) { return; }
-    auto const bytes = rounded(options.initial_bytes);
+    auto const bytes =
+        std::min(rounded(options.initial_bytes), options.max_bytes / page_bytes * page_bytes);
+    if (bytes == 0) { return; }
     auto const address = backend_.allocate(bytes, 0);
     ++upstream_calls_;
     if (address == 0) {
@@ -78,7 +79,6 @@ class chunk_heap {
   }
 
   slab_heap const& heap() const noexcept { return heap_; }
-  slab_heap& heap() noexcept { return heap_; }
   std::size_t held_bytes() const noexcept {
     return heap_.chunk_bytes() - heap_.free_bytes() - extended_bytes_;
   }
@@ -184,14 +184,13 @@ class chunk_heap {
     return std::unique_lock{upstream_};
   }
 
-  // A request to upstream.
-  struct plan {
+  struct request {
     std::size_t least;              // the block needs this
     std::size_t bytes;              // the first request; 0 if there is no room
     range_heap::iterator extended;  // the range right before the new chunk, or `none()`
   };
 
-  plan planned(cache* to, std::size_t bytes, growth how) {
+  request planned(cache* to, std::size_t bytes, growth how) {
     auto& large = heap_.large();
     auto const reserved = heap_.chunk_bytes();
     auto const within = how == growth::within;
@@ -215,7 +214,7 @@ class chunk_heap {
   }
 
   // Asks upstream as planned. Needs both locks, and leaves the mutex.
-  std::uintptr_t grow_by(plan const& plan, std::size_t bytes) {
+  std::uintptr_t grow_by(request const& plan, std::size_t bytes) {
     auto& large = heap_.large();
     // The block is cut from the front. The rest is then beside the next chunk, and does not take
     // over the order of ranges in front of it.

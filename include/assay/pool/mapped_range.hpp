@@ -114,10 +114,10 @@ class mapped_range {
   std::uintptr_t map(std::size_t bytes, std::uintptr_t wish = 0) {
     auto const at = room_for(bytes, wish);
     if (at == 0) { return 0; }
-    auto const piece = piece_bytes(bytes);
+    auto const step = piece_bytes(bytes);
     try {
-      for (std::size_t done = 0; done < bytes; done += piece) {
-        if (map_piece(at + done, std::min(piece, bytes - done))) { continue; }
+      for (std::size_t done = 0; done < bytes; done += step) {
+        if (map_piece(at + done, std::min(step, bytes - done))) { continue; }
         unmap(at, done);
         return 0;
       }

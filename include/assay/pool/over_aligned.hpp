@@ -45,7 +45,7 @@ class over_aligned {
     {
       std::lock_guard const lock{mutex_};
       auto const at = block_of_.find(aligned);
-      if (at == block_of_.end()) { return to.refuse(aligned, bytes); }
+      if (at == block_of_.end()) { return; }  // no block of this one
       block = at->second;
       block_of_.erase(at);
     }

@@ -13,7 +13,6 @@
 #include <limits>
 #include <memory>
 #include <utility>
-#include <vector>
 
 namespace assay::mr {
 
@@ -68,8 +67,7 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
   basic_pool_resource(Backend backend, pool const& options)
       : core_(std::make_shared<core>(std::move(backend), options)) {}
 
-  /// Throws `mr::out_of_memory` with the pool's state; in checked mode `std::logic_error` with what
-  /// was wrong with earlier frees.
+  /// Throws `mr::out_of_memory` with the pool's state.
   void* allocate(::cuda::stream_ref stream, std::size_t bytes,
                  std::size_t alignment = default_alignment) {
     if (!std::has_single_bit(alignment)) [[unlikely]] { require_alignment(alignment); }
@@ -103,12 +101,6 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
   /// Counts blocks, which are up to 1/8 larger than requests. `peak_bytes` includes the caches of
   /// streams.
   statistics stats() const { return core_->stats(); }
-
-  /// Checked mode: throws `std::logic_error` with all that was wrong with frees since the last
-  /// call.
-  void verify() { core_->verify(); }
-  /// Checked mode: blocks not given back.
-  std::vector<live_block> live_blocks() const { return core_->live_blocks(); }
 
   bool operator==(basic_pool_resource const&) const = default;
 

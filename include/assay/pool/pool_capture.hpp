@@ -27,9 +27,9 @@ struct pool_capture {
 
   /// A block of a class that is not live; 0 if there is none.
   std::uintptr_t reuse(unsigned class_index) noexcept {
-    for (auto& [address, block] : blocks) {
-      if (block.live || !block.reusable || block.class_index != class_index) { continue; }
-      block.live = true;
+    for (auto& [address, each] : blocks) {
+      if (each.live || !each.reusable || each.class_index != class_index) { continue; }
+      each.live = true;
       return address;
     }
     return 0;

@@ -4,7 +4,6 @@
 /// rest.
 #pragma once
 
-#include <assay/pool/pool_ledger.hpp>
 #include <assay/pool/pool_parts.hpp>
 
 #include <algorithm>
@@ -15,7 +14,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 namespace assay::mr {
 
@@ -53,21 +51,16 @@ class pool_core : pool_parts<Backend> {
   using cache = stream_cache<Backend>;
   using capture_type = pool_capture<cache>;
 
-  pool_core(Backend backend, pool const& options)
-      : parts(std::move(backend), options),
-        ledger_(options.checked ? std::make_unique<pool_ledger>() : nullptr) {}
+  pool_core(Backend backend, pool const& options) : parts(std::move(backend), options) {}
 
-  /// Null for zero bytes. Throws `out_of_memory`, what the backend throws, `std::logic_error` on a
-  /// captured stream that `begin_capture` was not told of, and in checked mode `std::logic_error`
-  /// with what was wrong with earlier frees.
+  /// Null for zero bytes. Throws `out_of_memory`, what the backend throws, and `std::logic_error`
+  /// on a captured stream that `begin_capture` was not told of.
   void* allocate(stream_type stream, std::size_t bytes) {
     if (bytes == 0) [[unlikely]] { return nullptr; }
-    if (ledger_ != nullptr) { ledger_->verify(); }
     auto const class_index = size_class::of(bytes);
     try {
       auto address = allocate_cached(stream, class_index);
       if (address == 0) { address = allocate_slow(stream, class_index); }
-      if (ledger_ != nullptr) { note_opened(stream, address, bytes, class_index); }
       return reinterpret_cast<void*>(address);
     } catch (...) {
       failures_.fetch_add(1, std::memory_order_relaxed);
@@ -78,19 +71,9 @@ class pool_core : pool_parts<Backend> {
   /// Does not fail: a block that cannot be noted stays out of use until the pool goes.
   void deallocate(stream_type stream, void* block, std::size_t bytes) noexcept {
     if (block == nullptr) [[unlikely]] { return; }
-    auto const address = reinterpret_cast<std::uintptr_t>(block);
     try {
-      if (ledger_ != nullptr && !ledger_->closed(address, bytes)) { return; }
-      give_back(stream, address, size_class::of(bytes));
+      give_back(stream, reinterpret_cast<std::uintptr_t>(block), size_class::of(bytes));
     } catch (...) { unnoted_blocks_.fetch_add(1, std::memory_order_relaxed); }
-  }
-
-  /// Notes, in checked mode, a free of what is no live block.
-  void refuse(void* block, std::size_t bytes) noexcept {
-    try {
-      if (ledger_ != nullptr) { ledger_->refused(reinterpret_cast<std::uintptr_t>(block), bytes); }
-    } catch (...) {  // no memory to tell of it
-    }
   }
 
   /// Gives the blocks of a stream that is about to be destroyed to others, which will wait for its
@@ -129,16 +112,6 @@ class pool_core : pool_parts<Backend> {
     all.deallocations += frees_of_graphs_;
     all.live_bytes -= bytes_of_graphs_;
     return all;
-  }
-
-  /// Blocks that are live now; empty unless checked.
-  std::vector<live_block> live_blocks() {
-    return ledger_ == nullptr ? std::vector<live_block>{} : ledger_->live();
-  }
-
-  /// Throws `std::logic_error` with all that was found wrong with frees since the last call.
-  void verify() {
-    if (ledger_ != nullptr) { ledger_->verify(); }
   }
 
   /// From here to `end_capture` blocks for this stream come from the capture. Throws
@@ -278,11 +251,8 @@ class pool_core : pool_parts<Backend> {
         bytes_of_graphs_ += size_class::sizes[class_index];
         return;
       }
-      auto* const sole = class_index >= first_large_ ? central_.streams().sole(key) : nullptr;
-      auto& mine = sole != nullptr ? *sole : resolve(stream);
-      if (class_index >= first_large_) {
-        return central_.give_large(mine, address, class_index, sole == nullptr);
-      }
+      auto& mine = resolve(stream);
+      if (class_index >= first_large_) { return central_.give_large(mine, address, class_index); }
       std::lock_guard const held{mine.lock};
       mine.push(address, class_index);
       if (!is_due(mine)) { return; }
@@ -310,22 +280,9 @@ class pool_core : pool_parts<Backend> {
     of.captured = captured;
   }
 
-  void note_opened(stream_type stream, std::uintptr_t address, std::size_t bytes,
-                   unsigned class_index) {
-    try {
-      auto* const mine = central_.streams().find(backend_.key(stream));
-      ledger_->opened(
-          live_block{address, bytes, mine == nullptr ? 0 : mine->id, backend_.thread_token()});
-    } catch (...) {
-      give_back(stream, address, class_index);
-      throw;
-    }
-  }
-
   // Blocks from this class on never lie in the cache of a stream.
   unsigned const first_large_ =
       std::min(size_class::of(options_.stream_cache_bytes / 8 + 1), size_class::count);
-  std::unique_ptr<pool_ledger> const ledger_;
   std::atomic<std::uint64_t> failures_{0};
   std::uint64_t frees_of_graphs_ = 0, bytes_of_graphs_ = 0;  // not counted in a cache
   std::atomic<std::uint64_t> unnoted_blocks_{0};

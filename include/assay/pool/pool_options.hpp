@@ -42,8 +42,6 @@ struct pool {
   /// and `capture(stream)` before it captures one. The pool then asks the driver nothing while a
   /// stream reuses its own memory.
   bool trust_handles = false;
-  /// Keep a ledger of live blocks: finds double frees, foreign pointers, wrong sizes and leaks.
-  bool checked = false;
   /// Map chunks side by side, so that blocks may span them; else, and where the device cannot, they
   /// come from `cudaMalloc`.
   bool mapped = true;
@@ -60,7 +58,6 @@ struct pool {
         .show("growth_bytes", growth_bytes, usual.growth_bytes, describe_bytes)
         .show("stream_cache_bytes", stream_cache_bytes, usual.stream_cache_bytes, describe_bytes)
         .show("trust_handles", trust_handles, usual.trust_handles)
-        .show("checked", checked, usual.checked)
         .show("mapped", mapped, usual.mapped)
         .show("peer_access", peer_access, usual.peer_access)
         .after(name);

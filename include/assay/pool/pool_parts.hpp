@@ -66,30 +66,22 @@ class pool_parts {
     std::lock_guard const alone{waiting_};
     std::vector<std::uint64_t> covered;
     typename central_allocator<Backend>::block_map parked;
-    slab_heap::unnoted_ranges unnoted;
     {
       turn const now{*this};
       covered = central_.streams().close_epochs();
       parked = central_.take_parked();
-      unnoted = central_.heap().take_unnoted();
     }
     try {
       backend_.synchronize();
     } catch (...) {
       turn const now{*this};
       central_.park(parked);
-      for (std::size_t i = 0; i < unnoted.count; ++i) {
-        central_.heap().set_aside(unnoted.ranges[i]);
-      }
       throw;
     }
     turn const now{*this};
     central_.streams().complete(covered);
     for (auto const& [address, block] : parked) {
       central_.give_unused(address, size_class::sizes[block.class_index]);
-    }
-    for (std::size_t i = 0; i < unnoted.count; ++i) {
-      central_.heap().give_noted(unnoted.ranges[i]);
     }
   }
 

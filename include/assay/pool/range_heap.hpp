@@ -139,19 +139,12 @@ class range_heap {
     return none();
   }
   /// Counts the addresses right behind a range that no chunk has.
-  std::size_t room_behind(iterator range) const {
-    auto const end = range->address + range->bytes;
+  std::size_t room_behind(iterator at) const {
+    auto const end = at->address + at->bytes;
     auto const next = chunks_.lower_bound(end);
     auto const last = std::prev(next);
     if (last->first + last->second > end) { return 0; }
     return (next == chunks_.end() ? std::numeric_limits<std::uintptr_t>::max() : next->first) - end;
-  }
-
-  /// True if a chunk has this address.
-  bool has(std::uintptr_t address) const {
-    auto const behind = chunks_.upper_bound(address);
-    return behind != chunks_.begin() &&
-           std::prev(behind)->first + std::prev(behind)->second > address;
   }
 
   /// Calls `f(address, bytes)` for every chunk.

@@ -6,13 +6,11 @@
 #include <assay/pool/range_heap.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
 #include <optional>
 #include <span>
-#include <utility>
 
 namespace assay::mr {
 
@@ -87,14 +85,14 @@ class slab_heap {
     }
   }
 
-  /// Gives back what `take` gave, or a part of it that is small if that was. The range is set
-  /// aside if the host has no memory to note it.
+  /// Gives back what `take` gave, or a part of it that is small if that was. A range that the host
+  /// has no memory to note is lost until the pool goes.
   void give(std::uintptr_t address, std::size_t bytes, std::optional<order_point> after) noexcept {
     try {
       auto const points =
           after ? std::span<order_point const>{&*after, 1} : std::span<order_point const>{};
       (bytes > small_bytes ? large_ : small_).insert(address, bytes, points);
-    } catch (std::bad_alloc const&) { set_aside({address, bytes}); }
+    } catch (std::bad_alloc const&) { lost_bytes_ += bytes; }
   }
 
   /// The same for a range of several points that is not of a slab.
@@ -102,29 +100,7 @@ class slab_heap {
                   std::span<order_point const> after) noexcept {
     try {
       large_.insert(address, bytes, after);
-    } catch (std::bad_alloc const&) { set_aside({address, bytes}); }
-  }
-
-  /// Ranges that the host had no memory to note. Their order is lost, so only a wait for the device
-  /// makes them free.
-  struct unnoted_ranges {
-    std::array<chunk_run, 256> ranges{};
-    std::size_t count = 0;
-  };
-  /// Takes out all ranges that are set aside, for `give_noted` after a wait for the device, or for
-  /// `set_aside`.
-  unnoted_ranges take_unnoted() noexcept { return std::exchange(unnoted_, {}); }
-  /// Gives back a range that was set aside, to the heap that it is of.
-  void give_noted(chunk_run range) noexcept {
-    if (small_.has(range.address)) { return give(range.address, range.bytes, {}); }
-    give_large(range.address, range.bytes, {});
-  }
-  void set_aside(chunk_run range) noexcept {
-    if (unnoted_.count < unnoted_.ranges.size()) {
-      unnoted_.ranges[unnoted_.count++] = range;
-    } else {
-      lost_bytes_ += range.bytes;  // until the pool goes
-    }
+    } catch (std::bad_alloc const&) { lost_bytes_ += bytes; }
   }
 
   /// Returns free pieces of slabs to the large blocks' heap; says how many bytes.
@@ -161,7 +137,6 @@ class slab_heap {
 
   heap large_;
   heap small_;
-  unnoted_ranges unnoted_;
   std::size_t lost_bytes_ = 0;
 };
 

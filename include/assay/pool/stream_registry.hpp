@@ -98,23 +98,6 @@ class stream_registry {
     return of.answered != calls_for_events_.load(std::memory_order_relaxed) ||
            streams_end_.load(std::memory_order_relaxed);
   }
-  /// The cache of `key` if its stream uses the pool alone and no event is due, else null. The
-  /// caller frees a large block there, which needs no event. Always null after `needs_device_wait`
-  /// was true.
-  cache* sole(stream_key const& key) {
-    auto* const found = !waited_ && caches_.size() == closed_.size() + 1 ? find(key) : nullptr;
-    if (found == nullptr) { return nullptr; }
-    std::lock_guard const held{found->lock};
-    if (!found->serves(key) || event_due(*found)) { return nullptr; }
-    return sole_ = found;
-  }
-  /// True at most once for each pool: another stream than `to` used the pool alone and freed large
-  /// blocks without an event. Only a wait for the device orders these frees. The caller then waits.
-  bool needs_device_wait(cache const& to) noexcept {
-    bool const found = !waited_ && sole_ != nullptr && sole_ != &to;
-    waited_ = waited_ || found;
-    return found;
-  }
   /// Asks all streams for an event at their next free.
   void call_for_events() noexcept { calls_for_events_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -222,7 +205,6 @@ class stream_registry {
       throw;
     }
     of.event_epoch = covered;
-    if (sole_ == &of) { sole_ = nullptr; }
   }
 
   /// True if a stream but `to` has frees that no event covers.
@@ -236,7 +218,6 @@ class stream_registry {
   /// Closes the epochs of all caches, for `complete` after a wait for the device.
   std::vector<std::uint64_t> close_epochs() {
     std::vector<std::uint64_t> covered(caches_.size());
-    sole_ = nullptr;
     for (auto const& each : caches_) {
       std::lock_guard const held{each->lock};
       covered[each->index] = each->epoch++;
@@ -308,8 +289,6 @@ class stream_registry {
   std::vector<cache*> closed_;
   stream_lookup<cache> lookup_;
   cache const* present_ = nullptr;
-  cache* sole_ = nullptr;
-  bool waited_ = false;
   std::uint64_t turn_ = 1;
   std::atomic<std::uint64_t> calls_for_events_{0};
   std::atomic<bool> streams_end_{false};

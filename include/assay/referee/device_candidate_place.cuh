@@ -8,7 +8,7 @@
 #include <assay/core/stream.hpp>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
-#include <assay/kernel/stream_latch.cuh>
+#include <assay/machine/stream_latch.cuh>
 #include <assay/referee/candidate_place.hpp>
 
 #include <chrono>
@@ -147,7 +147,7 @@ class device_candidate_place final : public candidate_place {
 
   on::device place_;
   assay::stream stream_, inspection_;
-  kernel::stream_latch<> latch_;
+  machine::stream_latch<> latch_;
   event begin_{event::kind::timed}, end_{event::kind::timed};
   std::unique_ptr<unsigned long long, free_device> sum_;
 };

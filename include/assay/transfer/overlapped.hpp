@@ -7,11 +7,9 @@
 #include <assay/transfer/chunk_plan.hpp>
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/engine.hpp>
-#include <assay/transfer/link_benchmark.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -22,13 +20,11 @@ namespace assay::transfer {
 /// Cuts a job into equal chunks and keeps both copy engines and the compute engine busy with
 /// different ones. The device has room for `streams` chunks, which the chunks use in turn.
 ///
-/// The host waits for nothing but pageable arrays, which are staged. Zeros are picked by a model of
-/// the link, from costs that are measured once per process and device or given here; `plan()` of
-/// the engine has the picked numbers and the reason.
+/// The host waits for nothing but pageable arrays, which are staged. Zeros are picked, in closed
+/// form, for links of PCIe; `plan()` of the engine has the picked numbers and the reason.
 struct overlapped {
   int chunks = 0;
   int streams = 0;  ///< chunks under way at once, each with room on the device
-  std::optional<link_costs> costs{};
 
   static constexpr std::string_view name = "transfer::overlapped";
   static constexpr auto wants = host_memory::page_locked;
@@ -36,13 +32,8 @@ struct overlapped {
   static constexpr bool capturable = true;
 
   std::string describe() const {
-    parameter_list all;
-    all.show("chunks", chunks, 0).show("streams", streams, 0);
-    if (costs) { all.show("caller's costs"); }
-    return all.after(name);
+    return parameter_list{}.show("chunks", chunks, 0).show("streams", streams, 0).after(name);
   }
-
-  bool picks() const noexcept { return chunks == 0 || streams == 0; }
 
   /// Throws `std::invalid_argument` that names the field and the allowed values.
   void validate() const {
@@ -63,8 +54,7 @@ static_assert(transfer_policy<overlapped>);
 /// sizes.
 ///
 /// The chunks of a plan take at most half of the memory that is free on the device when the plan is
-/// made; a remembered plan that no longer has room is made anew. The kernel of a job without
-/// `compute_seconds` counts as half of the time of its copies.
+/// made; a remembered plan that no longer has room is made anew.
 class overlap_planner {
  public:
   static constexpr std::string_view name = overlapped::name;
@@ -72,8 +62,8 @@ class overlap_planner {
   static constexpr bool blocks_host = overlapped::blocks_host;
   static constexpr bool capturable = overlapped::capturable;
 
-  /// The costs of `how` may be empty only where nothing is picked.
-  explicit overlap_planner(overlapped how) : how_(std::move(how)) {
+  explicit overlap_planner(overlapped how, link_costs const& costs = {})
+      : how_(how), costs_(costs) {
     how_.validate();
     if (how_.streams > 0) { limits_.max_slots = how_.streams; }
   }
@@ -154,23 +144,13 @@ class overlap_planner {
     return jobs_.back();
   }
 
-  chunk_plan make_plan(job_size size) const {
-    auto const& costs = how_.costs;
-    if (costs && size.kernel_seconds <= 0) {
-      // By the model this loses 3 % at most on an H200, whatever time the kernel takes.
-      size.kernel_seconds = 0.5 * stages_of(*costs, size).link();
-    }
-    if (how_.chunks == 0) { return plan_chunks(*costs, size, limits_); }
+  chunk_plan make_plan(job_size const& size) const {
+    if (how_.chunks == 0) { return plan_chunks(costs_, size, limits_); }
     chunk_plan plan;
     plan.chunks =
         equal_chunks(size.elements, page_granularity(size.granularity, size.elements), how_.chunks);
-    auto const count = static_cast<int>(plan.chunks.size());
-    plan.slots = std::min(limits_.max_slots, count);
+    plan.slots = std::min(limits_.max_slots, static_cast<int>(plan.chunks.size()));
     plan.why = "the caller asked for these chunks";
-    if (costs) {
-      plan.seconds = predicted_seconds(*costs, size, count, plan.slots);
-      plan.bound_seconds = stages_of(*costs, size).bound();
-    }
     return plan;
   }
 
@@ -191,16 +171,14 @@ class overlap_planner {
   }
 
   overlapped how_;
+  link_costs costs_;
   plan_limits limits_;
   std::vector<planned_job> jobs_;
 };
 
 template <class Memory>
 auto overlapped::open(on::device place, Memory memory) const {
-  auto how = *this;
-  how.validate();
-  if (!how.costs && picks()) { how.costs = link_costs_of(place); }
-  return engine<overlap_planner, cuda_link, Memory>{overlap_planner{how}, cuda_link{place},
+  return engine<overlap_planner, cuda_link, Memory>{overlap_planner{*this}, cuda_link{place},
                                                     std::move(memory)};
 }
 

@@ -3,7 +3,6 @@
 /// The passes of a decoder on a device, in memory of the caller; needs cuBLAS.
 #pragma once
 
-#include <assay/core/stream.hpp>
 #include <assay/nn/adamw.cuh>
 #include <assay/nn/cross_entropy.cuh>
 #include <assay/nn/cublas_products.hpp>
@@ -20,7 +19,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -40,43 +38,20 @@ inline void require_free(memory_plan const& plan) {
                               "model or activations in bfloat16");
 }
 
-/// A stream beside another, on the device that is current. A stream capture of the other holds
-/// both.
-class side_stream {
- public:
-  /// The stream, which waits for what the other has so far.
-  ::cuda::stream_ref behind(::cuda::stream_ref other) {
-    begun_.record(other);
-    check(cudaStreamWaitEvent(own_.get(), begun_.get(), 0));
-    return own_;
-  }
-  /// The other stream waits for all of this one.
-  void join(::cuda::stream_ref other) {
-    done_.record(own_);
-    check(cudaStreamWaitEvent(other.get(), done_.get(), 0));
-  }
-
- private:
-  stream own_{current_device()};
-  event begun_, done_;
-};
-
 /// Enqueues each operation when it is called with it, in a range with the name of its part.
 ///
 /// The payload of the range is the number of the operation in the `ledger` of the problem, so that
 /// a trace finds the operation of each kernel. In a capture it owns the nodes, as `op_scope` says.
 class device_runner {
  public:
-  /// The workspace of the products also holds sums in several parts: all of these are on one
-  /// stream. `beside` may be null where no operation is an `adamw_beside`.
+  /// The workspace of the products also holds sums in several parts: all are on one stream.
   device_runner(::cuda::stream_ref stream, cublas_products& products,
-                std::span<std::byte> workspace, adamw_factors const* factors, side_stream* beside,
+                std::span<std::byte> workspace, adamw_factors const* factors,
                 std::uint64_t first_number, capture_log& log)
       : stream_(stream),
         products_(products),
         scratch_(reinterpret_cast<float*>(workspace.data()), workspace.size() / sizeof(float)),
         factors_(factors),
-        beside_(beside),
         number_(first_number),
         log_(log) {}
 
@@ -91,14 +66,10 @@ class device_runner {
       enqueue(stream_, what, arguments..., scratch_);
     } else if constexpr (std::same_as<Operation, adamw_update>) {
       enqueue(stream_, what, arguments..., factors_);
-    } else if constexpr (std::same_as<Operation, adamw_beside>) {
-      enqueue(beside_->behind(stream_), what, arguments..., factors_);
     } else {
       enqueue(stream_, what, arguments...);
     }
   }
-  /// Leaves out an operation that the ledger has.
-  void skip() { ++number_; }
   std::uint64_t number() const { return number_; }
 
  private:
@@ -106,7 +77,6 @@ class device_runner {
   cublas_products& products_;
   std::span<float> scratch_;
   adamw_factors const* factors_;
-  side_stream* beside_;
   std::uint64_t number_;
   capture_log& log_;
 };
@@ -137,12 +107,6 @@ class device_model {
     cut_.take(tokens_, memory_plan::token_count(of));
     cut_.take(turns_, static_cast<std::size_t>(of.context * of.model.head_size()));
     cut_.take(factors_, 1);
-    if constexpr (is_in_backward) {
-      all_multiprocessors_ = attribute(current_device(), cudaDevAttrMultiProcessorCount);
-      detail::require_range("the number of multiprocessors of optimiser::in_backward",
-                            how.optimiser.multiprocessors, 1, all_multiprocessors_ - 1);
-      beside_.emplace();
-    }
     check(cudaMemsetAsync(first_.data(), 0, first_.size_bytes(), stream.get()));
     check(cudaMemsetAsync(second_.data(), 0, second_.size_bytes(), stream.get()));
     copy_in(stream, turns_,
@@ -205,10 +169,8 @@ class device_model {
   /// After `enqueue_loss`.
   void enqueue_gradients(::cuda::stream_ref stream, activation_arrays const& a) {
     nn::weights<float> const to{of_.model, gradients_};
-    run_backward(stream, [&](auto& each) {
-      backward_pass(each, of_, how_.attention, positions(), matrices(), to, a, [&](std::size_t) {
-        if constexpr (is_in_backward) { each.skip(); }
-      });
+    run(stream, [&](auto& each) {
+      backward_pass(each, of_, how_.attention, positions(), matrices(), to, a);
     });
   }
   /// A step of training: loss, gradients and AdamW.
@@ -216,16 +178,13 @@ class device_model {
     enqueue_loss(stream, a);
     nn::weights<float> const to{of_.model, gradients_};
     trained_weights<float, narrow> const all{gradients_, weights_, first_, second_, copy_};
-    run_backward(stream, [&](auto& each) {
+    run(stream, [&](auto& each) {
       training_pass(each, of_, how_, positions(), matrices(), to, a, adamw_update{}, all);
     });
-    if constexpr (is_in_backward) { beside_->join(stream); }
   }
 
  private:
   static constexpr bool is_tf32 = std::same_as<decltype(Choices::precision), tf32>;
-  static constexpr bool is_in_backward =
-      std::same_as<decltype(Choices::optimiser), optimiser::in_backward>;
 
   /// Cuts the workspace, which comes first.
   std::span<std::byte> workspace_of() {
@@ -244,20 +203,10 @@ class device_model {
   template <class Pass>
   void run(::cuda::stream_ref stream, Pass const& pass) {
     log_.look(stream);
-    auto* const beside = beside_ ? &*beside_ : nullptr;
-    device_runner each{stream, products_, workspace_, factors_.data(), beside, number_, log_};
+    device_runner each{stream, products_, workspace_, factors_.data(), number_, log_};
     pass(each);
     number_ = each.number();
     list_captured();
-  }
-  /// The same kernels are chosen with AdamW beside the pass and without it.
-  template <class Pass>
-  void run_backward(::cuda::stream_ref stream, Pass const& pass) {
-    if constexpr (is_in_backward) {
-      products_.plan_for(all_multiprocessors_ - how_.optimiser.multiprocessors);
-    }
-    run(stream, pass);
-    if constexpr (is_in_backward) { products_.plan_for(0); }
   }
   template <class T>
   static void copy_in(::cuda::stream_ref stream, std::span<T> to, std::vector<T> const& from) {
@@ -275,8 +224,6 @@ class device_model {
   std::span<narrow> matrices_;  ///< the copy, or the weights themselves
   std::span<token> tokens_;     ///< inputs, targets, positions by word and their begins
   std::span<adamw_factors> factors_;
-  std::optional<side_stream> beside_;  ///< of optimiser::in_backward
-  int all_multiprocessors_ = 0;
   std::uint64_t number_ = 0;
   capture_log log_;
 };

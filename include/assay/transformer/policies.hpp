@@ -96,18 +96,6 @@ struct per_tensor {
   bool operator==(per_tensor const&) const = default;
 };
 
-/// A launch for each layer beside the backward pass of the layer before it, as soon as the
-/// gradients are there. The products of the backward pass leave it these multiprocessors.
-struct in_backward {
-  int multiprocessors = 32;
-  static constexpr std::string_view axis = "optimiser";
-  static constexpr std::string_view name = "in_backward";
-  std::string describe() const {
-    return parameter_list{}.show("multiprocessors", multiprocessors, 32).after(name);
-  }
-  bool operator==(in_backward const&) const = default;
-};
-
 }  // namespace optimiser
 
 /// A choice on each axis.
@@ -165,6 +153,5 @@ static_assert(policy<fp32> && policy<tf32> && policy<bf16> && policy<attention::
 static_assert(policy<attention::fused>);
 static_assert(policy<projections::separate> && policy<projections::packed>);
 static_assert(policy<optimiser::fused> && policy<optimiser::per_tensor>);
-static_assert(policy<optimiser::in_backward>);
 
 }  // namespace assay::nn

@@ -294,18 +294,11 @@ void loss_pass(Run& run, problem const& of, std::span<token const> targets,
   run(place_in_step{phase::loss, -1, "mean"}, mean{op.rows}, a.losses, a.loss);
 }
 
-/// Does nothing when gradients are there.
-struct update_later {
-  void operator()(std::size_t) const {}
-};
-
 /// From the gradient of the logits to all gradients of the weights, `dw`, which it overwrites.
-/// Calls `finished(i)` once the gradients of part i of `weight_parts` are there, and its weights
-/// are no longer read.
-template <class Run, class Attention, class Real, class Narrow, class Finished = update_later>
+template <class Run, class Attention, class Real, class Narrow>
 void backward_pass(Run& run, problem const& of, Attention const& how, token_positions const& tokens,
                    weights<Real, Narrow> const& w, weights<Real> const& dw,
-                   activations<Real, Narrow> const& a, Finished const& finished = {}) {
+                   activations<Real, Narrow> const& a) {
   operations const op{of, a.layout};
   auto const at = [](int layer, std::string_view part) {
     return place_in_step{phase::backward, layer, part};
@@ -315,7 +308,6 @@ void backward_pass(Run& run, problem const& of, Attention const& how, token_posi
   run(at(-1, "head weight"), op.head.weight_gradient(), a.logits, a.normed, dw.head);
   run(at(-1, "norm"), rms_norm_gradient{op.rows, op.width, false}, a.dnormed, a.x, w.final_norm,
       a.inverse, a.dx, dw.final_norm, a.dx_copy);
-  finished(a.layers.size() + 1);
   for (std::size_t l = a.layers.size(); l-- > 0;) {
     auto const& layer = a.layers[l];
     auto const& from = w.layers[l];
@@ -327,11 +319,9 @@ void backward_pass(Run& run, problem const& of, Attention const& how, token_posi
     detail::attention_backward(run, op, how, number, from, to, layer, a);
     run(at(number, "norm1"), norm, a.dnormed, layer.x, from.norm1, layer.inverse1, a.dx, to.norm1,
         a.dx_copy);
-    finished(l + 1);
   }
   run(at(-1, "embedding"), embedding_gradient{op.rows, op.width, op.vocabulary}, tokens, a.dx,
       dw.embedding);
-  finished(0);
 }
 
 }  // namespace assay::nn

@@ -19,16 +19,14 @@ struct trained_weights {
   std::span<Narrow> copy;  ///< in the type of activations; empty if that is the same type
 };
 
-/// A step of AdamW over some of the weights. Arrays without elements stay so.
-template <class Run, class Update, class Real, class Narrow>
-void update_part(Run& run, Update op, weight_part const& which,
+/// A step of AdamW over `count` weights from `offset` on. Arrays without elements stay so.
+template <class Run, class Real, class Narrow>
+void update_part(Run& run, adamw_update op, std::size_t offset, std::size_t count,
                  trained_weights<Real, Narrow> const& all) {
-  auto const part = [&](auto from) {
-    return from.empty() ? from : from.subspan(which.offset, which.size);
-  };
-  op.count = which.size;
-  run(place_in_step{phase::optimiser, which.layer, "adamw"}, op, part(all.gradients),
-      part(all.weights), part(all.first), part(all.second), part(all.copy));
+  auto const part = [&](auto from) { return from.empty() ? from : from.subspan(offset, count); };
+  op.count = count;
+  run(place_in_step{phase::optimiser, -1, "adamw"}, op, part(all.gradients), part(all.weights),
+      part(all.first), part(all.second), part(all.copy));
 }
 
 /// `backward_pass` and a step of AdamW, which also writes the copy of the weights. The count of
@@ -39,24 +37,13 @@ void training_pass(Run& run, problem const& of, Choices const& how, token_positi
                    activations<Real, Narrow> const& a, adamw_update const& op,
                    trained_weights<Real, Narrow> const& all) {
   using optimiser_type = decltype(how.optimiser);
-  if constexpr (std::same_as<optimiser_type, optimiser::in_backward>) {
-    auto const parts = weight_parts(of.model);
-    backward_pass(run, of, how.attention, tokens, w, dw, a, [&](std::size_t which) {
-      if (which > 0) {
-        update_part(run, adamw_beside{op, how.optimiser.multiprocessors}, parts[which], all);
-      } else {  // nothing is left that it could run beside
-        update_part(run, op, parts[which], all);
-      }
-    });
+  backward_pass(run, of, how.attention, tokens, w, dw, a);
+  if constexpr (std::same_as<optimiser_type, optimiser::fused>) {
+    update_part(run, op, 0, static_cast<std::size_t>(of.model.parameters()), all);
   } else {
-    backward_pass(run, of, how.attention, tokens, w, dw, a);
-    if constexpr (std::same_as<optimiser_type, optimiser::fused>) {
-      update_part(run, op, {-1, 0, static_cast<std::size_t>(of.model.parameters())}, all);
-    } else {
-      static_assert(std::same_as<optimiser_type, optimiser::per_tensor>);
-      for (auto const& each : weight_tensors(of.model)) {
-        update_part(run, op, {-1, each.offset, each.size()}, all);
-      }
+    static_assert(std::same_as<optimiser_type, optimiser::per_tensor>);
+    for (auto const& each : weight_tensors(of.model)) {
+      update_part(run, op, each.offset, each.size(), all);
     }
   }
 }

@@ -53,28 +53,6 @@ inline std::vector<weight_tensor> weight_tensors(decoder const& model) {
   return all;
 }
 
-/// Weights that follow each other.
-struct weight_part {
-  int layer = -1;          ///< -1: outside of the layers
-  std::size_t offset = 0;  ///< weights before it
-  std::size_t size = 0;
-};
-
-/// The embedding, each layer, and the last gain with the output matrix.
-inline std::vector<weight_part> weight_parts(decoder const& model) {
-  auto const table = static_cast<std::size_t>(model.vocabulary * model.width);
-  auto const all = static_cast<std::size_t>(model.parameters());
-  auto const layers = static_cast<std::size_t>(model.layers);
-  auto const rest = table + static_cast<std::size_t>(model.width);
-  auto const of_layer = (all - table - rest) / layers;
-  std::vector<weight_part> parts{{-1, 0, table}};
-  for (std::size_t l = 0; l < layers; ++l) {
-    parts.push_back({static_cast<int>(l), table + l * of_layer, of_layer});
-  }
-  parts.push_back({-1, all - rest, rest});
-  return parts;
-}
-
 /// The weights of one layer, or their gradients. The matrices of queries, keys and values follow
 /// each other, and so do both of SwiGLU's inputs: `qkv` and `w13` are them together.
 template <class Real, class Narrow = Real>

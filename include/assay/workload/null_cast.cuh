@@ -8,9 +8,9 @@
 /// words; bits past the last row are undefined.
 #pragma once
 
-#include <assay/kernel/warp_tile.cuh>
 #include <assay/workload/array_workload.cuh>
 #include <assay/workload/null_cast.hpp>
+#include <assay/workload/warp_tile.cuh>
 
 #include <cstdint>
 

@@ -6,7 +6,7 @@
 #include "ranks/rank_threads.cuh"
 
 #include <assay/kernel/launch.cuh>
-#include <assay/kernel/stream_latch.cuh>
+#include <assay/machine/stream_latch.cuh>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -114,7 +114,7 @@ void check_counting(std::size_t count, int ranks, comm::reduction what, std::uin
 
 TEST_CASE("a latch holds a stream until it is opened, once each time", "[kernel]") {
   counters count;
-  kernel::stream_latch<> latch{20};
+  machine::stream_latch<> latch{20};
   stream const on{on::device{0}};
   count.add(1, on);  // loads the kernel
   on.synchronize();
@@ -137,7 +137,7 @@ TEST_CASE("a latch holds a stream until it is opened, once each time", "[kernel]
 
 TEST_CASE("a latch that stays closed gives way, and says so once", "[kernel]") {
   counters count;
-  kernel::stream_latch<> latch{0.05};
+  machine::stream_latch<> latch{0.05};
   stream const on{on::device{0}};
   latch.hold(on);
   count.add(0, on);

@@ -14,7 +14,7 @@
 #include <limits>
 #include <memory>
 
-namespace assay::kernel {
+namespace assay::machine {
 
 /// One SM's cycle counter and the device's nanosecond timer, read together.
 struct alignas(16) clock_sample {
@@ -51,14 +51,14 @@ class sm_clock_probe {
     device_guard const guard{place_};
     done_->synchronize();
     std::fill_n(samples_, 2 * std::size_t{slots_}, clock_sample{});
-    launch(sample_clocks<clock_sample>, slots_, 32, 0, on, samples_, slots_);
+    kernel::launch(sample_clocks<clock_sample>, slots_, 32, 0, on, samples_, slots_);
   }
 
   /// Enqueues the second sample.
   void end(::cuda::stream_ref on) {
     nvtx_range const scope{"sample clocks", category::measurement};
     device_guard const guard{place_};
-    launch(sample_clocks<clock_sample>, slots_, 32, 0, on, samples_ + slots_, slots_);
+    kernel::launch(sample_clocks<clock_sample>, slots_, 32, 0, on, samples_ + slots_, slots_);
     done_->record(on);
   }
 
@@ -89,4 +89,4 @@ class sm_clock_probe {
   std::unique_ptr<event> done_;
 };
 
-}  // namespace assay::kernel
+}  // namespace assay::machine

@@ -13,7 +13,7 @@
 #include <new>
 #include <stdexcept>
 
-namespace assay::kernel {
+namespace assay::machine {
 
 /// The pinned memory that the host and the held streams share.
 struct latch_words {
@@ -48,7 +48,7 @@ class stream_latch {
 
   /// Enqueues the waiting for the next `open`; the stream's device must be current.
   void hold(::cuda::stream_ref on) {
-    launch(hold_stream<Words>, 1, 1, 0, on, shared_, turn_ + 1, most_nanoseconds_);
+    kernel::launch(hold_stream<Words>, 1, 1, 0, on, shared_, turn_ + 1, most_nanoseconds_);
   }
 
   /// Lets all held streams go.
@@ -78,4 +78,4 @@ class stream_latch {
   Words* shared_ = new (block_.get()) Words{};
 };
 
-}  // namespace assay::kernel
+}  // namespace assay::machine

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Products by one warp of bf16 matrices that lie in tiles of shared memory, or in its own sums.
+/// Internal to fused attention: products by one warp of bf16 matrices that lie in tiles of shared
+/// memory, or in its own sums.
 ///
 /// A warp's sums are `float[Blocks][4]`: 16 rows, and 8 columns a block. With g = lane / 4 and t =
 /// lane % 4 a lane has columns 2 t and 2 t + 1 of row g, then of row g + 8 (PTX ISA,
@@ -16,7 +17,7 @@
 
 #include <cstddef>
 
-namespace assay::kernel {
+namespace assay::nn::detail {
 
 /// `Rows` rows of `Cols` elements of bf16, in chunks of 16 bytes.
 ///
@@ -70,7 +71,7 @@ struct rows_in_shared {
   /// 16 columns from 16 * step on.
   __device__ void load(unsigned (&to)[4], int step) const {
     int const lane = lane_of_warp();
-    load_matrices(to, tile + Tile::offset(first + lane % 16, 2 * step + lane / 16));
+    kernel::load_matrices(to, tile + Tile::offset(first + lane % 16, 2 * step + lane / 16));
   }
 };
 
@@ -137,9 +138,10 @@ __device__ void multiply_transposed(float (&sum)[Blocks][4], Left const& left,
 #pragma unroll
     for (int n = 0; n < Blocks; n += 2) {
       unsigned b[4];  // of rows 0 to 7 and 8 to 15 the first 8 columns, then the other 8
-      load_matrices(b, tile + Tile::offset(first + 8 * n + lane % 16, 2 * step + lane / 16));
-      mma_m16n8k16(sum[n], a, b[0], b[2]);
-      mma_m16n8k16(sum[n + 1], a, b[1], b[3]);
+      kernel::load_matrices(b,
+                            tile + Tile::offset(first + 8 * n + lane % 16, 2 * step + lane / 16));
+      kernel::mma_m16n8k16(sum[n], a, b[0], b[2]);
+      kernel::mma_m16n8k16(sum[n + 1], a, b[1], b[3]);
     }
   }
 }
@@ -157,14 +159,15 @@ __device__ void multiply(float (&sum)[Blocks][4], float const (&left)[Inner][4],
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       auto const& from = left[k + i / 2];
-      a[i] = as_bfloat16_pair(from[i % 2 * 2], from[i % 2 * 2 + 1]);
+      a[i] = kernel::as_bfloat16_pair(from[i % 2 * 2], from[i % 2 * 2 + 1]);
     }
 #pragma unroll
     for (int n = 0; n < Blocks; n += 2) {
       unsigned b[4];  // of 8 columns the first 8 rows and the others, then of the next 8
-      load_matrices_transposed(b, tile + Tile::offset(first + 8 * k + lane % 16, n + lane / 16));
-      mma_m16n8k16(sum[n], a, b[0], b[1]);
-      mma_m16n8k16(sum[n + 1], a, b[2], b[3]);
+      kernel::load_matrices_transposed(
+          b, tile + Tile::offset(first + 8 * k + lane % 16, n + lane / 16));
+      kernel::mma_m16n8k16(sum[n], a, b[0], b[1]);
+      kernel::mma_m16n8k16(sum[n + 1], a, b[2], b[3]);
     }
   }
 }
@@ -183,8 +186,8 @@ __device__ void store_sums(bfloat16* to, int stride, int rows, std::byte* tile, 
 #pragma unroll
     for (int n = 0; n < Blocks; ++n) {
       auto* const at = tile + Tile::offset(first + 8 * half + lane / 4, n) + lane % 4 * 4;
-      *reinterpret_cast<unsigned*>(at) =
-          as_bfloat16_pair(sum[n][2 * half] * factor[half], sum[n][2 * half + 1] * factor[half]);
+      *reinterpret_cast<unsigned*>(at) = kernel::as_bfloat16_pair(
+          sum[n][2 * half] * factor[half], sum[n][2 * half + 1] * factor[half]);
     }
   }
   __syncwarp();
@@ -197,4 +200,13 @@ __device__ void store_sums(bfloat16* to, int stride, int rows, std::byte* tile, 
   }
 }
 
-}  // namespace assay::kernel
+/// 2^x, off by 2 roundings at most; below 2^-126 it is zero (PTX ISA, "ex2"). Minus infinity gives
+/// zero.
+template <class = void>
+__device__ float power_of_two(float x) {
+  float result = 0;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+}  // namespace assay::nn::detail

@@ -2,8 +2,8 @@
 #include "catch.hpp"
 
 #include <assay/core/stream.hpp>
-#include <assay/kernel/clock_probe.cuh>
 #include <assay/kernel/launch.cuh>
+#include <assay/machine/clock_probe.cuh>
 
 #include <cmath>
 
@@ -22,7 +22,7 @@ using namespace assay;
 
 namespace {
 
-double probed_hertz(kernel::sm_clock_probe& probe, stream const& on, long long cycles) {
+double probed_hertz(machine::sm_clock_probe& probe, stream const& on, long long cycles) {
   auto const sms = static_cast<unsigned>(attribute(on::device{0}, cudaDevAttrMultiProcessorCount));
   probe.begin(on);
   if (cycles > 0) { kernel::launch(kernel::spin<long long>, sms, 32, 0, on, cycles); }
@@ -35,7 +35,7 @@ double probed_hertz(kernel::sm_clock_probe& probe, stream const& on, long long c
 TEST_CASE("the SM clock is what events say of a spin of known cycles", "[kernel]") {
   on::device const place{0};
   stream const on{place};
-  kernel::sm_clock_probe probe{place};
+  machine::sm_clock_probe probe{place};
   constexpr long long cycles = 20'000'000;  // some 10 ms
   probed_hertz(probe, on, cycles);          // out of idle clocks
 
@@ -56,7 +56,7 @@ TEST_CASE("the SM clock is what events say of a spin of known cycles", "[kernel]
 TEST_CASE("a span too short for the timer has no clock, and the next one has", "[kernel]") {
   on::device const place{0};
   stream const on{place};
-  kernel::sm_clock_probe probe{place};
+  machine::sm_clock_probe probe{place};
   CHECK(std::isnan(probe.hertz()));
   bool unknown = test::small();
   for (int i = 0; i < 20 && !unknown; ++i) {  // a host that is interrupted makes the span long
