@@ -135,7 +135,6 @@ trial row_of(trace::explanation const& why) {
   row["parts"] = report::document::array();
   for (auto const* each : named(why)) {
     auto part = document_of(each->delta);
-    part["seen_by"] = to_string(each->seen_by);
     part["kind"] = to_string(each->what);
     part["name"] = each->name;
     row["parts"].push_back(std::move(part));
@@ -153,16 +152,13 @@ trial caused_trial(known_cause const& cause, on::device place, bool tell) {
   auto const truth = beside.found();
   auto row = row_of(why);
   auto const parts = named(why);
-  bool first = !parts.empty() && parts[0]->seen_by == cause.seen_by && parts[0]->what == cause.what;
+  bool first = !parts.empty() && parts[0]->what == cause.what;
   // Counters may be forbidden: the trace alone then tells no more than the kernel.
   auto const counted = !why.kernels.empty() && !why.kernels.front().causes.empty();
   if (cause.by_counters && counted) {
     first = first && why.kernels.front().causes.front().what == *cause.by_counters;
   }
-  stats::interval told;
-  for (auto const& each : trace::by_kind(why.changes)) {
-    if (each.seen_by == cause.seen_by && each.what == cause.what) { told = each.delta; }
-  }
+  auto const told = trace::sum_of(cause.what, why.changes);
   row["counted"] = counted;
   row["first"] = first;
   row["told"] = document_of(told);

@@ -205,7 +205,8 @@ report::document difference(folder const& here, std::uint32_t kernels) {
     auto const variant = training_run(kernels, 8);
     auto const start = clock_type::now();
     auto const begin = cpu_seconds();
-    auto const found = trace::difference({control}, {variant}, 1e6);
+    auto const found =
+        trace::paired_difference({trace::breakdown_of(control)}, {trace::breakdown_of(variant)});
     into["seconds"] = cpu_seconds() - begin;
     into["wall_seconds"] = seconds_since(start);
     into["kernels"] = control.kernels.size();

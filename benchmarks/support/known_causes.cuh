@@ -60,7 +60,6 @@ using batch = std::function<void(amounts const&)>;
 /// Batches with a cause that others lack, and the words that name the cause.
 struct known_cause {
   std::string name;
-  trace::perspective seen_by = trace::perspective::devices;
   trace::entry_kind what = trace::entry_kind::kernel;
   /// Makes batches with the cause or without it.
   std::function<batch(bool caused)> open = {};
@@ -253,21 +252,18 @@ inline batch requests(spinner const& spin, bool caused, bool all) {
 inline std::vector<known_cause> known_causes(on::device place) {
   using trace::entry_kind;
   using trace::kernel_cause;
-  using trace::perspective;
   spinner const spin{place};
-  return {{"allocation", perspective::host_waits, entry_kind::allocation,
+  return {{"allocation", entry_kind::allocation,
            [=](bool caused) { return allocations(spin, caused); }},
-          {"mutex", perspective::host_waits, entry_kind::lock,
-           [=](bool caused) { return locked_submission(spin, caused); }},
-          {"uncoalesced_loads", perspective::devices, entry_kind::kernel,
+          {"mutex", entry_kind::lock, [=](bool caused) { return locked_submission(spin, caused); }},
+          {"uncoalesced_loads", entry_kind::kernel,
            [=](bool caused) { return scattered_reads(place, caused, 4); }, kernel_cause::l2_bytes,
            [=](bool caused) { return scattered_reads(place, caused, 1); }},
-          {"less_occupancy", perspective::devices, entry_kind::kernel,
+          {"less_occupancy", entry_kind::kernel,
            [=](bool caused) { return few_warps(place, caused, 10); }, kernel_cause::occupancy,
            [=](bool caused) { return few_warps(place, caused, 1); }},
-          {"extra_copy", perspective::devices, entry_kind::copy,
-           [=](bool caused) { return copies(spin, caused); }},
-          {"smaller_batch", perspective::devices, entry_kind::kernel,
+          {"extra_copy", entry_kind::copy, [=](bool caused) { return copies(spin, caused); }},
+          {"smaller_batch", entry_kind::kernel,
            [=](bool caused) { return requests(spin, caused, true); }, kernel_cause::launches,
            [=](bool caused) { return requests(spin, caused, false); }}};
 }

@@ -14,7 +14,6 @@
 #include <assay/machine/device_environment.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/report/json.hpp>
-#include <assay/report/trace_json.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/transformer/safetensors.hpp>
 

@@ -36,6 +36,7 @@
 #include <assay/core/system_clock.hpp>
 #include <assay/core/thread_value.hpp>
 #include <assay/core/units.hpp>
+#include <assay/core/utf8.hpp>
 #include <assay/dispatch/choose.hpp>
 #include <assay/dispatch/costs.hpp>
 #include <assay/dispatch/curve.hpp>

@@ -6,25 +6,28 @@
 
 #include <assay/chrome/chrome.hpp>
 #include <assay/chrome/json_text.hpp>
-#include <assay/chrome/labels.hpp>
 #include <assay/chrome/tracks.hpp>
 #include <assay/cupti/record_buffers.hpp>
 #include <assay/cupti/recorder_options.hpp>
 #include <assay/cupti/variant_runs.hpp>
+#include <assay/nsys/answers.hpp>
 #include <assay/nsys/columns.hpp>
+#include <assay/nsys/overlap_reasons.hpp>
+#include <assay/nsys/passes.hpp>
+#include <assay/nsys/range_tables.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/reports_cuda.hpp>
 #include <assay/nsys/reports_launch.hpp>
 #include <assay/nsys/reports_nvtx.hpp>
 #include <assay/nsys/reports_timeline.hpp>
-#include <assay/nsys/reports_trace.hpp>
 #include <assay/nsys/schema.hpp>
+#include <assay/nsys/select.hpp>
 #include <assay/report/explanation.hpp>
+#include <assay/report/overlap_words.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/report/traced.hpp>
 #include <assay/trace/bound.hpp>
-#include <assay/trace/change.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/glob.hpp>
@@ -35,7 +38,6 @@
 #include <assay/trace/intervals.hpp>
 #include <assay/trace/kernel_causes.hpp>
 #include <assay/trace/labels.hpp>
-#include <assay/trace/largest_first.hpp>
 #include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/trace/overlap.hpp>
@@ -46,5 +48,4 @@
 #include <assay/trace/table.hpp>
 #include <assay/trace/time_breakdown.hpp>
 #include <assay/trace/top_kernels.hpp>
-#include <assay/trace/tracing_share.hpp>
 #include <assay/trace/view.hpp>

@@ -2,9 +2,9 @@
 #include "catch.hpp"
 
 #include "trace/golden.hpp"
-#include "trace_stats/select.hpp"
 
 #include <assay/nsys/reports.hpp>
+#include <assay/nsys/select.hpp>
 #include <assay/report/trace_table.hpp>
 
 #include <sstream>
@@ -12,7 +12,6 @@
 
 using namespace assay;
 using namespace assay::test::golden;
-using assay::examples::select;
 using assay::test::contains;
 
 namespace {

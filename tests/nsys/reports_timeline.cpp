@@ -2,10 +2,10 @@
 #include "catch.hpp"
 
 #include "trace/golden.hpp"
-#include "trace_stats/overlap_words.hpp"
-#include "trace_stats/select.hpp"
 
 #include <assay/nsys/reports.hpp>
+#include <assay/nsys/select.hpp>
+#include <assay/report/overlap_words.hpp>
 #include <assay/report/trace_table.hpp>
 
 #include <cctype>
@@ -14,7 +14,6 @@
 #include <string>
 
 using namespace assay;
-using namespace assay::examples;
 using namespace assay::test::golden;
 namespace test = assay::test;
 

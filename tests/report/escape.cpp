@@ -3,6 +3,9 @@
 
 #include <assay/report/escape.hpp>
 
+#include <string>
+
+using namespace assay;
 using assay::report::escaped;
 using assay::report::printable;
 
@@ -28,4 +31,11 @@ TEST_CASE("UTF-8 stays, and bytes that are none are replaced one by one") {
   CHECK(printable("\xC2\x9B") == bad + bad);                      // CSI as one C1 control character
   CHECK(printable("\xEF\xBF\xBF") == bad + bad + bad);            // U+FFFF, which XML forbids
   CHECK(printable("\xF4\x90\x80\x80") == bad + bad + bad + bad);  // above U+10FFFF
+}
+
+TEST_CASE("long names are cut between characters") {
+  CHECK(report::shortened("short") == "short");
+  CHECK(report::shortened("xxxxx\xce\xb1", 6) == "xxxxx\xce\xb1");
+  CHECK(report::shortened("xxxx\xce\xb1y", 5) == "xxxx\xce\xb1...");
+  CHECK(report::shortened(std::string(90, 'x')).size() == 63);
 }

@@ -2,6 +2,7 @@
 #include "catch.hpp"
 
 #include "trace/golden.hpp"
+#include "trace/one_pair.hpp"
 
 #include <assay/report/trace_words.hpp>
 
@@ -11,6 +12,7 @@
 using namespace assay;
 using namespace assay::test::golden;
 using assay::test::contains;
+using assay::test::difference;
 
 namespace {
 
@@ -22,7 +24,7 @@ std::string joined(std::vector<std::string> const& lines) {
 
 }  // namespace
 
-TEST_CASE("what changed is told by share, devices before the host") {
+TEST_CASE("what changed is told by its parts, the largest first") {
   auto const run = [](std::int64_t more) {
     builder b;
     b.launch("k", {0, 1000}, {1000, 2000});
@@ -32,33 +34,21 @@ TEST_CASE("what changed is told by share, devices before the host") {
   };
   auto const control = run(0);
   auto const variant = run(1000);
-  auto const found = difference({control}, {variant}, 1000);
-  CHECK(
-      joined(report::sentences(found)) ==
-      "Of +1.000 us, devices explain +100.0 ns (10 % of the difference), calls and locks that kept "
-      "them waiting +1.000 us (100 % of the difference); unexplained: +0 s (0 % of the "
-      "difference).\n"
-      "These sum up to +1.100 us, by which the traced runs differ: tracing itself added +100.0 ns "
-      "(10 % of the difference).\n"
-      "Devices waiting for the host (split up below): devices idle, host bound: +1.000 us (100 % "
-      "of the difference).\n"
-      "Devices: kernel k: +100.0 ns (10 % of the difference).\n"
-      "While devices waited for the host, by kind: allocations +1.000 us (100 %).\n"
-      "While devices waited: cudaMalloc: +1.000 us (100 % of the difference), 0 -> 1 times.\n"
-      "Host, per thread, by kind: allocations +1.000 us (100 %), its own code +100.0 ns (10 %).\n"
-      "Host, per thread: cudaMalloc: +1.000 us (100 % of the difference), 0 -> 1 times.\n"
-      "Host, per thread: host code between the calls: +100.0 ns (10 % of the difference).\n");
-  auto const other = joined(report::sentences(difference({control}, {variant}, 500), 1));
-  CHECK_THAT(other,
-             contains("These sum up to +1.100 us, by which the traced runs differ: tracing itself "
-                      "added +600.0 ns.") &&
-                 !contains("120 %"));
-  CHECK_THAT(other, !contains("kernel k"));
-  CHECK_NOTHROW(report::sentences(difference({control}, {control}, 0)));
-}
-
-TEST_CASE("long names are cut in sentences between characters") {
-  CHECK(report::detail::short_name("short") == "short");
-  CHECK(report::detail::short_name(std::string(5, 'x') + "\xce\xb1", 6) == "xxxxx...");
-  CHECK(report::detail::short_name(long_name()).size() == 63);
+  auto const told = [&](model const& other, double ns) {
+    return joined(report::sentences(difference(control, other, ns), "runs"));
+  };
+  CHECK(told(variant, 1000) ==
+        "Traced, they differ by +1.100 us. Its parts:\n"
+        "Waits: cudaMalloc: +1.000 us, 0 -> 1 times; keep buffers, or take them from a pool.\n"
+        "Devices: kernel k: +100.0 ns.\n");
+  CHECK_THAT(told(variant, 5000), contains("Devices: kernel k") && contains("cudaMalloc"));
+  CHECK(told(control, 0) == "The traces do not differ in what they record.\n");
+  std::vector<trace::run_breakdown> const first(12, trace::breakdown_of(control));
+  std::vector<trace::run_breakdown> const second(12, trace::breakdown_of(variant));
+  auto const lines =
+      report::sentences(trace::paired_difference(first, second), "ranges of each", 1);
+  CHECK(lines[0] ==
+        "Traced, 12 ranges of each differ by +1.100 us [+1.100, +1.100]. Its parts, whose "
+        "intervals hold together at 96 %:");
+  CHECK(lines.back() == "1 smaller part, together +100.0 ns [+100.0, +100.0].");
 }

@@ -2,8 +2,9 @@
 #include "catch.hpp"
 
 #include "golden.hpp"
-#include "trace_stats/difference_table.hpp"
+#include "one_pair.hpp"
 
+#include <assay/nsys/range_tables.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/trace/difference.hpp>
 
@@ -15,6 +16,7 @@
 using namespace assay;
 using namespace assay::test::golden;
 using assay::test::contains;
+using assay::test::difference;
 
 namespace {
 
@@ -71,45 +73,18 @@ TEST_CASE("the device's breakdown gives each moment to what ran then, else to wh
   b.kernel("a", {400, 410});
   b.call("cudaDeviceSynchronize_v3020", {10, 500});
   auto const found = device_time_breakdown(b.trace);
-  CHECK(found.at({entry_kind::kernel, "a"}) == breakdown_entry{75 + 10, 110, 2, 0});
-  CHECK(found.at({entry_kind::kernel, "b"}) == breakdown_entry{75, 100, 1, 0});
-  CHECK(found.at({entry_kind::copy, "Host-to-Device"}) == breakdown_entry{30 + 10, 60, 1, 64});
+  CHECK(found.at({entry_kind::kernel, "a"}) == breakdown_entry{75 + 10, 2, 0});
+  CHECK(found.at({entry_kind::kernel, "b"}) == breakdown_entry{75, 1, 0});
+  CHECK(found.at({entry_kind::copy, "Host-to-Device"}) == breakdown_entry{30 + 10, 1, 64});
   CHECK(found.at({entry_kind::copy, "Device-to-Host"}).ns == 10 + 5 + 2.5);
-  CHECK(found.at({entry_kind::memset, "[CUDA memset]"}) == breakdown_entry{2.5 + 10, 15, 1, 16});
-  CHECK(found.at({entry_kind::idle, "other"}) == breakdown_entry{80, 80, 1, 0});
+  CHECK(found.at({entry_kind::memset, "[CUDA memset]"}) == breakdown_entry{2.5 + 10, 1, 16});
+  CHECK(found.at({entry_kind::idle, "other"}) == breakdown_entry{80, 1, 0});
   CHECK(found.at({entry_kind::edge, "before the first device work"}).ns == 100);
   CHECK(found.at({entry_kind::edge, "after the last device work"}).ns == 90);
   CHECK(total(found) == 500);
 }
 
-TEST_CASE("the host's breakdown gives each moment of a thread to the innermost call around it") {
-  builder b;
-  b.call("cudaMallocAsync_v11020", {0, 100});
-  b.call("cuMemAllocAsync", {10, 90});
-  b.call("pthread_mutex_lock", {20, 50});
-  b.call("poll", {90, 100});  // no lock: the allocation's
-  b.call("cudaLaunchKernel_v7000", {150, 200});
-  b.call("cudaStreamSynchronize_v3020", {200, 300}, second_thread);
-  b.call("pthread_mutex_lock", {0, 300}, {100, 102});  // of a thread that never called CUDA
-  b.range("lock wait", {100, 140}, main_thread, "assay");
-  auto const found = host_time_breakdown(b.trace);
-  CHECK(found.at({entry_kind::allocation, "cudaMallocAsync"}) == breakdown_entry{10, 100, 1, 0});
-  CHECK(found.at({entry_kind::allocation, "cuMemAllocAsync"}).ns == 25);
-  CHECK(found.at({entry_kind::lock, "pthread_mutex_lock"}) == breakdown_entry{15, 30, 1, 0});
-  CHECK(found.at({entry_kind::lock, "lock wait"}).ns == 20);
-  CHECK(found.at({entry_kind::call, "cudaLaunchKernel"}).ns == 25);
-  CHECK(found.at({entry_kind::waiting, "cudaStreamSynchronize"}).ns == 50);
-  CHECK(found.at({entry_kind::host_code, "between the calls"}).ns == (10 + 100 + 200) / 2.0);
-  CHECK(total(found) == 300);
-  b.kernel("k", {210, 220}, {}, 5);
-  b.trace.calls[4].correlation = 5;  // only the main thread launches: the other one only waits
-  auto const launching = host_time_breakdown(b.trace);
-  CHECK(launching.at({entry_kind::call, "cudaLaunchKernel"}).ns == 50);
-  CHECK(launching.at({entry_kind::waiting, "cudaStreamSynchronize"}).ns == 0);
-  CHECK(total(launching) == 300);
-}
-
-TEST_CASE("both breakdowns of random traces leave nothing out") {
+TEST_CASE("breakdowns of random traces leave nothing out") {
   auto const seed = assay::test::fresh_seed();
   INFO("seed " << seed);
   double waited = 0;
@@ -118,33 +93,12 @@ TEST_CASE("both breakdowns of random traces leave nothing out") {
     auto const extent = static_cast<double>(run_extent(trace).length());
     auto const devices = device_time_breakdown(trace);
     REQUIRE(total(devices) == Approx(extent).epsilon(1e-9));
-    auto const host = host_time_breakdown(trace);
-    if (!host.empty()) { REQUIRE(total(host) == Approx(extent).epsilon(1e-9)); }
+    REQUIRE(total(breakdown_of(trace).parts) == Approx(extent).epsilon(1e-9));
     auto const late = total(host_wait_breakdown(trace));
     REQUIRE(late == Approx(waits_for_host(devices)).epsilon(1e-9));
     waited += late;
   }
   CHECK(waited > 0);
-}
-
-TEST_CASE("of random traces only the host's own code and causes not recorded stay unexplained") {
-  auto const seed = assay::test::fresh_seed();
-  INFO("seed " << seed);
-  for (std::uint64_t round = 0; round < 20; ++round) {
-    auto const control = random_model(seed + 2 * round, 5 + round);
-    auto const variant = random_model(seed + 2 * round + 1, 25 - round);
-    auto const found = difference({control}, {variant}, 1000);
-    double left = 0;
-    for (auto const& each : found.changes) {
-      auto const own =
-          each.seen_by == perspective::host_waits && each.what == entry_kind::host_code;
-      auto const unknown = each.seen_by == perspective::devices && each.what == entry_kind::idle &&
-                           each.name == to_string(idle_cause::other);
-      if (own || unknown) { left += each.delta_ns(); }
-    }
-    auto const rounding = 1e-9 * (found.control_ns + found.variant_ns);
-    REQUIRE(found.unexplained_ns == Approx(left).epsilon(1e-9).margin(rounding));
-  }
 }
 
 TEST_CASE("what a device waited for is what the thread was in that asked late") {
@@ -158,11 +112,10 @@ TEST_CASE("what a device waited for is what the thread was in that asked late") 
   b.launch("k", {360, 380}, {500, 600}, {0, 13});
   b.call("cudaDeviceSynchronize_v3020", {380, 640});
   auto const found = host_wait_breakdown(b.trace);
-  CHECK(found.at({entry_kind::call, "cudaLaunchKernel"}) == breakdown_entry{100 + 20, 120, 2, 0});
-  CHECK(found.at({entry_kind::call, std::string{on_its_way}}) ==
-        breakdown_entry{50 + 30, 80, 2, 0});
-  CHECK(found.at({entry_kind::allocation, "cudaMalloc"}) == breakdown_entry{20 + 60, 80, 1, 0});
-  CHECK(found.at({entry_kind::lock, "lock wait"}) == breakdown_entry{20, 20, 1, 0});
+  CHECK(found.at({entry_kind::call, "cudaLaunchKernel"}) == breakdown_entry{100 + 20, 2, 0});
+  CHECK(found.at({entry_kind::call, std::string{on_its_way}}) == breakdown_entry{50 + 30, 2, 0});
+  CHECK(found.at({entry_kind::allocation, "cudaMalloc"}) == breakdown_entry{20 + 60, 1, 0});
+  CHECK(found.at({entry_kind::lock, "lock wait"}) == breakdown_entry{20, 1, 0});
   CHECK(found.at({entry_kind::host_code, "between the calls"}).ns == 10 + 30);
   CHECK(found.at({entry_kind::waiting, "cudaDeviceSynchronize"}).ns == 40);
   CHECK(found.size() == 6);
@@ -180,7 +133,7 @@ TEST_CASE("a device waits for a lock while a thread that could launch waits for 
   b.call("cudaDeviceSynchronize_v3020", {330, 400});
   auto const found = host_wait_breakdown(b.trace);
   CHECK(found.at({entry_kind::lock, "wait for the mutex"}) ==
-        breakdown_entry{(150 - 100) + (210 - 205), 55, 1, 0});
+        breakdown_entry{(150 - 100) + (210 - 205), 1, 0});
   CHECK(found.at({entry_kind::host_code, "between the calls"}).ns == 40 + 20);
   CHECK(found.at({entry_kind::call, "cudaLaunchKernel"}).ns == 10 + 10 + 10);
   CHECK(found.at({entry_kind::call, std::string{on_its_way}}).ns == 10 + 5 + 10);
@@ -220,8 +173,7 @@ TEST_CASE("a device waits for a lock that one thread takes again and again while
     auto const at = in.find({what, std::string{name}});
     return at == in.end() ? breakdown_entry{} : at->second;
   };
-  CHECK(of(locked, entry_kind::lock, "wait for the mutex") ==
-        breakdown_entry{2 + 46 + 42, 90, 3, 0});
+  CHECK(of(locked, entry_kind::lock, "wait for the mutex") == breakdown_entry{2 + 46 + 42, 3, 0});
   CHECK(of(locked, entry_kind::host_code, between_calls).ns == 98);
   CHECK(of(free, entry_kind::host_code, between_calls).ns == 100 + 2 * 36);
   CHECK(locked.size() == free.size() + 1);
@@ -243,91 +195,54 @@ TEST_CASE("a difference is explained by kernels, by the host's calls and by its 
   auto const control = items(false);
   auto const variant = items(true);
   // 1200 ns traced against 1650
-  auto const found = difference({control}, {variant}, 450);
+  auto const found = difference(control, variant, 450);
   CHECK((found.control_ns == 1200 && found.variant_ns == 1650));
   CHECK(found.tracing_ns() == 0);
   CHECK(find(found, "gemm").delta_ns() == 100);
-  CHECK(find(found, "gemm").share == Approx(100 / 450.0));
   auto const& malloc = find(found, "cudaMalloc");
-  CHECK((malloc.what == entry_kind::allocation && malloc.seen_by == perspective::host));
-  CHECK((malloc.delta_ns() == 750 && malloc.variant.count == 1));
-  auto const& lock = find(found, "lock wait");
-  CHECK((lock.what == entry_kind::lock && lock.delta_ns() == 150));
+  CHECK((malloc.what == entry_kind::allocation && malloc.variant.count == 1));
+  CHECK(malloc.delta_ns() == 240);  // of 750 those in which the device was idle
   // The copy was hidden and is not any more: 100 ns more on the device, and no idle time.
   CHECK(find(found, "Host-to-Device").delta_ns() == 100);
-  CHECK(find(found, "Host-to-Device hidden by kernels").delta_ns() == 100);
-  CHECK(find(found, "Host-to-Device hidden by kernels").seen_by == perspective::context);
-  CHECK(find(found, "host bound").delta_ns() == 340 - 100);
   CHECK(find(found, "other").delta_ns() == 10);  // before the copy, whose call is not known
-  CHECK(found.device_ns == 200);
-  CHECK(found.host_ns == 240);  // of the allocation's 750, those in which the device was idle
-  CHECK(found.explained_ns == 440);
-  CHECK(found.unexplained_ns == 10);
   CHECK(std::is_sorted(found.changes.begin(), found.changes.end(), [](auto& a, auto& b) {
     return std::abs(a.delta_ns()) > std::abs(b.delta_ns());
   }));
+  double all = 0;
+  for (auto const& each : found.changes) { all += each.delta_ns(); }
+  CHECK(all == 450);
   std::ostringstream out;
-  report::csv_table(out, examples::difference_table(found, 1));
+  report::csv_table(out, difference_table(found, 1));
   CHECK(out.str() ==
-        "Share (%),Delta (ns),Control (ns),Variant (ns),Control Count,Variant Count,Control (MB),"
-        "Variant (MB),Seen by,Kind,Name\n"
-        "166.7,750,0,750,0,1,0.000,0.000,host,allocation,cudaMalloc\n");
-  auto const kinds = by_kind(found);
-  auto const kind = [&](perspective who, entry_kind what) {
-    return *std::find_if(kinds.begin(), kinds.end(), [&](auto const& each) {
-      return each.seen_by == who && each.what == what;
-    });
-  };
-  CHECK(kind(perspective::host, entry_kind::allocation).delta_ns() == 750);
-  CHECK(kind(perspective::devices, entry_kind::idle).delta_ns() == 250);
-  CHECK(kind(perspective::devices, entry_kind::idle).share == Approx(250 / 450.0));
-  CHECK(kinds.front().what == entry_kind::allocation);
-  auto const back = difference({variant}, {control}, -450);
-  CHECK(back.host_ns == -240);
-  CHECK(back.unexplained_ns == -10);
+        "Share (%),Delta (ns),Low (ns),High (ns),Control (ns),Variant (ns),Control Count,Variant "
+        "Count,Control (MB),Variant (MB),Kind,Name\n"
+        "53.3,240,,,0,240,0,1,0.000,0.000,allocation,cudaMalloc\n");
+  CHECK(sum_of(entry_kind::idle, found).estimate == 10);
+  CHECK(find(difference(variant, control, -450), "cudaMalloc").delta_ns() == -240);
 }
 
-TEST_CASE("what the host did on its own stays unexplained, and what tracing added stands apart") {
+TEST_CASE("what tracing added stands apart from what the host did on its own") {
   auto const idle_for = [](std::int64_t more) {
     builder b;
     b.launch("k", {0, 10}, {10, 100});
     b.launch("k", {200 + more, 210 + more}, {210 + more, 300 + more});
     return b.trace;
   };
-  auto const control = idle_for(0);
-  auto const variant = idle_for(500);
-  auto const found = difference({control}, {variant}, 400);
-  CHECK(found.explained_ns == 0);
-  CHECK(found.unexplained_ns == 500);
+  auto const found = difference(idle_for(0), idle_for(500), 400);
   CHECK(found.tracing_ns() == 100);
   CHECK(find(found, "between the calls").delta_ns() == 500);
-  CHECK(find(found, "host bound").delta_ns() == 500);
-}
-
-TEST_CASE("traces of several runs are told per run") {
-  auto const one = items(false);
-  builder b;
-  b.trace = items(false);
-  auto const found = difference({one, 1}, {one, 2}, -600);
-  CHECK((found.control_ns == 1200 && found.variant_ns == 600));
-  CHECK(find(found, "gemm").variant.count == 1);
-  CHECK(find(found, "gemm").delta_ns() == -500);
-  CHECK_THAT(assay::test::message_of([&] { difference({one, 0}, {one, 1}, 1); }),
-             contains("more than none"));
+  CHECK(found.changes.size() == 1);
 }
 
 TEST_CASE("equal traces differ in nothing, and an empty one is no trouble") {
   auto const one = items(true);
-  auto const same = difference({one}, {one}, 0);
+  auto const same = difference(one, one, 0);
   CHECK(same.changes.empty());
-  CHECK(same.unexplained_ns == 0);
   model const empty;
-  auto const all = difference({empty}, {one}, 1000);
+  auto const all = difference(empty, one, 1000);
   CHECK(all.control_ns == 0);
   CHECK(find(all, "gemm").delta_ns() > 0);
-  CHECK(std::isnan(difference({empty}, {one}, 0).changes.front().share));
-  CHECK(difference({empty}, {empty}, 5).unexplained_ns == 0);
-  CHECK(difference({empty}, {empty}, 5).tracing_ns() == -5);
+  CHECK(difference(empty, empty, 5).tracing_ns() == -5);
 }
 
 TEST_CASE("a kernel's name is not taken for a cause") {
@@ -335,5 +250,8 @@ TEST_CASE("a kernel's name is not taken for a cause") {
   a.launch("host bound", {0, 10}, {10, 100});
   builder b;
   b.launch("host bound", {0, 10}, {10, 200});
-  CHECK(difference({a.trace}, {b.trace}, 100).device_ns == 100);
+  auto const found = difference(a.trace, b.trace, 100);
+  REQUIRE(found.changes.size() == 1);
+  CHECK(found.changes[0].what == entry_kind::kernel);
+  CHECK(found.changes[0].delta_ns() == 100);
 }

@@ -2,10 +2,9 @@
 #include "catch.hpp"
 
 #include "golden.hpp"
-#include "trace_stats/phases.hpp"
-#include "trace_stats/range_kernels.hpp"
-#include "trace_stats/select.hpp"
 
+#include <assay/nsys/range_tables.hpp>
+#include <assay/nsys/select.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/trace/top_kernels.hpp>
 
@@ -13,7 +12,6 @@
 #include <string>
 
 using namespace assay;
-using namespace assay::examples;
 using namespace assay::test::golden;
 
 namespace {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <assay/chrome/json_text.hpp>
-#include <assay/chrome/labels.hpp>
 #include <assay/chrome/tracks.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/trace/model.hpp>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/core/atomic_file.hpp>
-#include <assay/trace/strings.hpp>
+#include <assay/core/utf8.hpp>
 
 #include <array>
 #include <charconv>
@@ -46,6 +46,12 @@ inline void append_quoted(std::string& to, std::string_view text) {
   }
   flush(text.size());
   to += '"';
+}
+
+inline std::string quoted(std::string_view text) {
+  std::string made;
+  append_quoted(made, text);
+  return made;
 }
 
 /// Writes JSON into a file. Commas come by themselves; brackets are the care of the caller.

@@ -13,13 +13,13 @@
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/kernel_causes.hpp>
-#include <assay/trace/largest_first.hpp>
 #include <assay/trace/overlap.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <stdexcept>
@@ -87,9 +87,12 @@ class opened_variants {
       if (chosen_.after_pair) { chosen_.after_pair(); }
     }
     auto const median = [](std::vector<model>& of) {
-      std::vector<double> lengths;
-      for (auto const& each : of) { lengths.push_back(-double(run_extent(each).length())); }
-      return std::move(of[falling_order(lengths)[of.size() / 2]]);
+      std::vector<std::pair<std::int64_t, std::size_t>> lengths;
+      for (auto const& each : of) {
+        lengths.emplace_back(run_extent(each).length(), lengths.size());
+      }
+      std::ranges::sort(lengths);
+      return std::move(of[lengths[of.size() / 2].second]);
     };
     for (std::size_t i = 0; i < 2; ++i) { into[i]->trace = median(all[i]); }
   }

@@ -7,7 +7,6 @@
 #include <assay/nsys/reports_launch.hpp>
 #include <assay/nsys/reports_nvtx.hpp>
 #include <assay/nsys/reports_timeline.hpp>
-#include <assay/nsys/reports_trace.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/top_kernels.hpp>
 #include <assay/trace/view.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Summaries of ranges and of what was launched inside them, as `nsys stats` has them.
+/// Ranges and what was launched inside them, as `nsys stats` has them: summaries and each range.
 #pragma once
 
 #include <assay/trace/gpu_operation.hpp>
@@ -278,6 +278,33 @@ inline table nvtx_gpu_proj_trace(view const& rows) {
                range.thread.thread, operations, told(at.level), told(at.children), told(place + 1),
                is_nested && at.parent != no_row ? std::optional{at.parent + 1U} : std::nullopt,
                is_nested ? detail::stack_text(nested, place) : std::string{});
+  }
+  return result;
+}
+
+/// Every push/pop range in order of start, with its place in the nest of its thread. RangeId
+/// counts from 1 in that order.
+inline table nvtx_pushpop_trace(view const& rows) {
+  table result{"nvtx_pushpop_trace", "NVTX Push/Pop Range Trace",
+               parse_columns(
+                   "Start (ns), End (ns), Duration (ns), DurChild (ns), DurNonChild (ns), "
+                   "Name:t, PID, TID, Lvl, NumChild, RangeId, ParentId, RangeStack:t, NameTree:t")};
+  auto const& of = rows.of();
+  auto const all = nest(of);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto const& each = all[i];
+    auto const& range = of.ranges[each.row];
+    auto const top = each.parent == no_row;
+    auto const name = range_label(of, range);
+    std::string tree;
+    for (std::uint32_t level = 0; level < std::min(each.level, detail::deepest_told); ++level) {
+      tree += "--";
+    }
+    result.add(range.when.begin, range.when.end, range.when.length(), each.child_ns,
+               range.when.length() - each.child_ns, name, range.thread.process, range.thread.thread,
+               each.level, each.children, i + 1,
+               top ? std::optional<std::size_t>{} : std::optional<std::size_t>{each.parent + 1U},
+               detail::stack_text(all, i), tree + name);
   }
   return result;
 }

@@ -3,6 +3,7 @@
 /// Internal to nsys. The origin, the names, the devices and the time window of an export.
 #pragma once
 
+#include <assay/core/utf8.hpp>
 #include <assay/nsys/columns.hpp>
 #include <assay/nsys/sqlite_rows.hpp>
 #include <assay/trace/gpu_operation.hpp>

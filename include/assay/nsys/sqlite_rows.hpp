@@ -3,6 +3,7 @@
 /// Internal to nsys. The tables of an export of any version, its names, and the reading of rows.
 #pragma once
 
+#include <assay/core/utf8.hpp>
 #include <assay/nsys/columns.hpp>
 #include <assay/nsys/sqlite_database.hpp>
 #include <assay/trace/model.hpp>

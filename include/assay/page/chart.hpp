@@ -8,12 +8,13 @@
 
 #include <assay/page/chart_axis.hpp>
 #include <assay/report/escape.hpp>
+#include <assay/report/format.hpp>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <cstdio>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -46,12 +47,9 @@ struct frame {
 
 namespace detail {
 
-inline std::string written(char const* format, double value) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
+inline std::string hundredths(double value) {
+  return digits_of(value, 2, std::chars_format::fixed);
 }
-inline std::string hundredths(double value) { return written("%.2f", value); }
 
 /// The class of a style, for CSS.
 inline std::string style_class(std::size_t style) {
@@ -201,7 +199,7 @@ class chart {
   /// Markup in units of its own, `width` x `height` of them over the plot. The script of a page
   /// moves this view along x; `factor` makes a unit of x a number of the axis.
   void view(std::string const& markup, double width, double height, double factor) {
-    auto const exact = [](double value) { return detail::written("%.15g", value); };
+    auto const exact = [](double value) { return digits_of(value, 15); };
     over_ +=
         "<svg class=\"view\" width=\"100%\" height=\"100%\" preserveAspectRatio=\"none\" "
         "viewBox=\"0 0 " +

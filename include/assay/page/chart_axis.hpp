@@ -3,13 +3,11 @@
 /// The axis of a chart: values to places, and the choice of ticks.
 #pragma once
 
-#include <assay/core/requirements.hpp>
+#include <assay/report/format.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdio>
 #include <functional>
 #include <limits>
 #include <stdexcept>
@@ -20,11 +18,7 @@
 namespace assay::report {
 
 /// A number in as few digits as it needs.
-inline std::string plain_number(double value) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.6g", value);
-  return text.data();
-}
+inline std::string plain_number(double value) { return digits_of(value, 6); }
 
 /// One axis of a chart. An axis with categories places category `i` at the value `i`.
 struct axis {

@@ -98,16 +98,9 @@ inline figure interaction_figure(measure::comparison const& all, crossed_axes co
 /// The control and the variant of a finding on the primary clock that is about two variants.
 inline std::optional<std::pair<std::size_t, std::size_t>> two_of(measure::finding const& found,
                                                                  std::size_t variants) {
-  auto const at = [&](double weight) {
-    auto const place = std::ranges::find(found.weights, weight);
-    return static_cast<std::size_t>(place - found.weights.begin());
-  };
-  auto const control = at(-1), variant = at(1);
-  if (!found.primary || found.what != measure::contrast::kind::difference ||
-      found.weights.size() != variants || control == variants || variant == variants) {
-    return std::nullopt;
-  }
-  return std::pair{control, variant};
+  bool const fits = found.primary && found.weights.size() == variants &&
+                    found.what == measure::contrast::kind::difference;
+  return fits ? compared_pair(found) : std::nullopt;
 }
 
 /// For each variant, the label of one that a verdict on the primary clock calls faster; else empty.

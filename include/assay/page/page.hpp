@@ -7,9 +7,9 @@
 #include <assay/page/cells.hpp>
 #include <assay/page/design.hpp>
 #include <assay/page/effects.hpp>
-#include <assay/page/host_time.hpp>
 #include <assay/page/parts.hpp>
 #include <assay/page/roofline.hpp>
+#include <assay/page/strips.hpp>
 #include <assay/page/style.hpp>
 #include <assay/page/timeline.hpp>
 #include <assay/report/headline.hpp>

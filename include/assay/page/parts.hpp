@@ -10,11 +10,9 @@
 #include <assay/report/words.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -105,7 +103,7 @@ class html_table {
       for (auto const& each : rows_[i]) {
         body += std::isnan(each.order)
                     ? "<td>"
-                    : "<td class=\"n\" data-n=\"" + exact_number(each.order) + "\">";
+                    : "<td class=\"n\" data-n=\"" + digits_of(each.order, 17) + "\">";
         body += escaped(each.text) + "</td>";
       }
       body += "</tr>\n";
@@ -128,12 +126,6 @@ class html_table {
   }
 
  private:
-  static std::string exact_number(double value) {
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "%.17g", value);
-    return text.data();
-  }
-
   std::vector<std::string> head_;
   std::vector<std::vector<html_cell>> rows_;
 };

@@ -90,7 +90,7 @@ inline std::vector<waterfall_step> waterfall_steps(measure::comparison const& al
         {"less what tracing added",
          {.ns = of.untraced.ns - of.traced.ns, .low_ns = -added.high_ns, .high_ns = -added.low_ns},
          false,
-         added.distinguishable()});
+         added.distinguishable() || of.confidence == 0});
   }
   auto const end = start + (timed ? of.untraced.ns : sum);
   steps.push_back({label_at(all, of.variant.variant), {.ns = end}, true});

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Text for HTML, SVG and XML: no markup, no control characters, valid UTF-8.
+/// Text for terminals, HTML, SVG and XML: no markup, no control characters, valid UTF-8.
 #pragma once
 
-#include <assay/core/requirements.hpp>
+#include <assay/core/utf8.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -14,22 +15,22 @@ namespace assay::report {
 namespace detail {
 
 /// The length of the UTF-8 character at the front of `text`; 0 where the bytes are none, or one
-/// that XML forbids: a surrogate, a C1 control character, U+FFFE or U+FFFF.
-inline std::size_t utf8_length(std::string_view text) {
-  auto const first = static_cast<unsigned char>(text.front());
-  if (first < 0x80) { return 1; }
-  auto const length = first >= 0xF0 ? 4U : first >= 0xE0 ? 3U : 2U;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) { return 0; }
-  char32_t value = first & (0x7FU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    auto const next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xC0U) != 0x80U) { return 0; }
-    value = value << 6U | (next & 0x3FU);
-  }
-  constexpr char32_t least[] = {0, 0, 0xA0, 0x800, 0x10000};
-  auto const forbidden = value < least[length] || value > 0x10FFFF ||
-                         (value >= 0xD800 && value < 0xE000) || (value & 0xFFFEU) == 0xFFFEU;
-  return forbidden ? 0 : length;
+/// that XML forbids: a C1 control character, U+FFFE or U+FFFF.
+inline std::size_t xml_character(std::string_view text) {
+  bool const control = text.size() > 1 && text[0] == '\xC2' && text[1] < '\xA0';
+  bool const forbidden =
+      control || text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF");
+  return forbidden ? 0 : utf8_character(text, 0);
+}
+
+/// True if a byte begins a character of UTF-8. Names that are not UTF-8 only get a worse layout.
+constexpr bool begins_character(char byte) noexcept {
+  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
+}
+
+/// The number of characters of a text in UTF-8.
+inline std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
 }
 
 }  // namespace detail
@@ -40,7 +41,7 @@ inline std::string printable(std::string_view text, bool keep_lines = false) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    auto const length = detail::utf8_length(text);
+    auto const length = detail::xml_character(text);
     auto const byte = static_cast<unsigned char>(text.front());
     if (length == 0) {
       out += "\xEF\xBF\xBD";
@@ -57,6 +58,18 @@ inline std::string printable(std::string_view text, bool keep_lines = false) {
     text.remove_prefix(length == 0 ? 1 : length);
   }
   return out;
+}
+
+/// A name on one line: a longer one is cut to `most` characters and ends in dots, since whole
+/// template arguments would bury a sentence.
+inline std::string shortened(std::string_view name, std::size_t most = 60) {
+  auto text = printable(name);
+  if (detail::characters(text) <= most) { return text; }
+  std::size_t at = 0;
+  for (std::size_t seen = 0; at < text.size(); ++at) {
+    if (detail::begins_character(text[at]) && seen++ == most) { break; }
+  }
+  return text.substr(0, at) + "...";
 }
 
 /// Text for the contents and for the attributes of elements.

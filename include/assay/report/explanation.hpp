@@ -83,7 +83,8 @@ inline std::string host_split_text(trace::explanation const& of) {
     text += std::string{first ? "" : ", "} + name + " " + nanoseconds(before) + " -> " +
             nanoseconds(after) + " (" + signed_time(after - before);
     auto const share = delta == 0 ? trace::ceilings::unknown : (after - before) / delta;
-    text += (is_share(share) ? ", " + percent(share, 0) : "") + ")";
+    text +=
+        (std::abs(share) <= 1 ? ", " + percent(share, 0) : "") + ")";  // not one above the whole
     first = false;
   }
   return text + ".";
@@ -135,129 +136,28 @@ inline std::string change_of(trace::metric_pair const& of) {
   return signed_percent(of.variant / of.control - 1, 1) + " %";
 }
 
-/// A remedy for a part that costs the variant time; empty where the part names none.
-inline std::string_view remedy(trace::change const& of) {
-  using enum trace::entry_kind;
-  switch (of.what) {
-    case copy:
-      return "copy in another stream, beside kernels";
-    case allocation:
-      return "keep buffers, or take them from a pool";
-    case lock:
-      return "give each thread its own stream and memory";
-    case waiting:
-      return "wait later, or for an event";
-    case call:
-      return of.name == trace::on_its_way ? "" : "fuse kernels, or capture a graph";
-    default:
-      return "";
-  }
-}
-
-/// `; by counters L2 misses 12.1 % -> 15.7 % +539.1 us, the rest -256.0 us`: the largest cause.
-inline std::string largest_cause(trace::kernel_change const& of) {
-  if (of.causes.empty()) { return {}; }
-  auto const& first = of.causes.front();
-  return "; by counters " + std::string{to_string(first.what)} + " " +
-         quantity_of(first.what, first.control) + " -> " + quantity_of(first.what, first.variant) +
-         " " + signed_time(first.ns) + ", the rest " + signed_time(of.delta_ns() - first.ns);
-}
-
-/// A part with its interval, its counts, and its remedy or the largest cause by counters.
-inline std::string part_line(trace::change const& part,
-                             std::vector<trace::kernel_change> const& kernels) {
-  bool const waited = part.seen_by == trace::perspective::host_waits;
-  bool const kernel = !waited && part.what == trace::entry_kind::kernel;
-  auto shown = part;
-  shown.share = trace::ceilings::unknown;  // parts of one sum need no shares
-  if (kernel) { shown.name = trace::short_kernel_name(part.name); }
-  auto text = (waited ? "Waits: " : "Devices: ") + change_text(shown);
-  text.pop_back();  // the full stop
-  for (auto const& split : kernels) {
-    if (kernel && split.name == part.name) { text += largest_cause(split); }
-  }
-  auto const advice = part.delta_ns() > 0 ? remedy(part) : std::string_view{};
-  return text + (advice.empty() ? "" : "; " + std::string{advice}) + ".";
-}
-
-/// The parts of a difference that has intervals, at most `most`, then all others in a line each:
-/// those that are smaller, and those that are not distinguishable from zero.
-inline std::vector<std::string> part_lines(trace::explanation const& of, std::size_t most) {
-  auto const& found = of.changes;
-  std::vector<std::string> lines;
-  std::vector<trace::change const*> smaller, unclear;
-  for (auto const& each : found.changes) {
-    if (!trace::is_part(each)) { continue; }
-    if (!each.distinguishable()) {
-      unclear.push_back(&each);
-      continue;
-    }
-    if (lines.size() == most || !trace::is_named(each, found)) {
-      smaller.push_back(&each);
-      continue;
-    }
-    lines.push_back(part_line(each, of.kernels));
-  }
-  auto const tell = [&](std::vector<trace::change const*> const& some, std::string const& one,
-                        std::string const& more) {
-    if (some.empty()) { return; }
-    auto const count = static_cast<std::int64_t>(some.size());
-    lines.push_back(counted(count, one, more) + ", together " +
-                    interval_time(trace::sum_of(some, found)) + ".");
-  };
-  tell(smaller, "smaller part", "smaller parts");
-  tell(unclear, "part is not distinguishable from zero", "parts are not distinguishable from zero");
-  return lines;
-}
-
-/// The time that tracing itself added to the difference: as measured beside the traced batches,
-/// else with the bounds that both intervals allow.
-inline stats::interval tracing_added(trace::explanation const& of) {
-  if (of.changes.tracing_measured) { return of.changes.tracing; }
-  auto const& traced = of.changes.traced;
-  return {traced.low - of.time.high_ns, of.changes.tracing_ns(), traced.high - of.time.low_ns};
-}
-
-/// The reasons where the parts have intervals.
-inline std::vector<std::string> paired_lines(trace::explanation const& of, std::size_t most) {
-  auto const& found = of.changes;
-  auto const added = found.tracing_taken() ? found.tracing : tracing_added(of);
-  std::string const none = ", not distinguishable from zero";
-  auto head = "Traced, " + report::count(found.pairs) + " batches of each in turn differ by " +
-              interval_time(found.traced) + (found.traced.excludes(0) ? "" : none);
-  if (!std::isnan(added.low) && !std::isnan(added.high)) {
-    head += "; tracing itself adds " + interval_time(added) + (added.excludes(0) ? "" : none);
-  }
-  head += found.tracing_taken() ? ", taken off the waits. The parts without it" : ". Its parts";
-  std::vector<std::string> lines{std::move(head) + ", whose intervals hold together at " +
-                                 percent(found.confidence, 0) + ":"};
-  for (auto& each : part_lines(of, most)) { lines.push_back(std::move(each)); }
-  return lines;
-}
-
 }  // namespace detail
 
 /// The explanation, one sentence or more a line: the largest parts of the difference first, then
-/// the bound of each variant, and the losses of the traces. Adds the host's time of an item, if no
-/// parts have intervals.
+/// the bound of each variant, and the losses of the traces. Without a trace, the host's time of an
+/// item stands in the place of parts.
 inline std::vector<std::string> sentences(trace::explanation const& of, std::size_t most = 3) {
   std::vector<std::string> lines;
   auto const add = [&](std::string text) {
     if (!text.empty()) { lines.push_back(std::move(text)); }
   };
-  bool const paired = of.untraced.empty() && of.changes.confidence > 0;
   add(detail::difference_text(of));
   if (!std::isnan(of.time.low_ns) && !of.time.resolved()) {
     add("That may be none at all: the interval includes zero.");
   }
   if (!of.untraced.empty()) {
     add("No trace tells why: " + of.untraced + ".");
-  } else if (paired) {
-    for (auto& each : detail::paired_lines(of, most)) { add(std::move(each)); }
+    add(detail::host_split_text(of));
   } else {
-    for (auto& each : sentences(of.changes, most, of.kernels)) { add(std::move(each)); }
+    for (auto& each : sentences(of.changes, "batches of each in turn", most, of.kernels)) {
+      add(std::move(each));
+    }
   }
-  if (!paired) { add(detail::host_split_text(of)); }
   auto const control = detail::counters_text(of.control);
   auto const variant = detail::counters_text(of.variant);
   auto const same_obstacle = of.control.counters && of.variant.counters &&

@@ -7,22 +7,29 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <string_view>
 
 namespace assay::report {
 
+/// The digits of a number, whatever the locale: as many after the point, or of all in
+/// `std::chars_format::general`.
+inline std::string digits_of(double value, int digits,
+                             std::chars_format form = std::chars_format::general) {
+  std::array<char, 400> text{};  // the largest double has 309 digits before the point
+  return {text.data(),
+          std::to_chars(text.data(), text.data() + text.size(), value, form, digits).ptr};
+}
+
 /// `value` with a fixed number of decimals; `-` for NaN, `inf` for infinities.
 inline std::string fixed(double value, int decimals) {
   if (std::isnan(value)) { return "-"; }
   if (std::isinf(value)) { return value > 0 ? "inf" : "-inf"; }
-  std::array<char, 400> text{};  // the largest double has 309 digits before the point
-  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  std::string result{text.data()};
+  auto const result = digits_of(value, decimals, std::chars_format::fixed);
   auto const only_zeros = result.find_first_not_of("-0.") == std::string::npos;
   return only_zeros && result.front() == '-' ? result.substr(1) : result;
 }
@@ -156,11 +163,7 @@ inline std::string percent_upper(double share, int decimals) {
 }
 
 /// A percentage in as few digits as it needs: `1 %`, `0.5 %`. For settings, not measurements.
-inline std::string setting_percent(double share) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.6g %%", share * 100);
-  return text.data();
-}
+inline std::string setting_percent(double share) { return digits_of(share * 100, 6) + " %"; }
 
 namespace detail {
 

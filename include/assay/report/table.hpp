@@ -3,7 +3,7 @@
 /// Aligned plain-text tables.
 #pragma once
 
-#include <assay/core/requirements.hpp>
+#include <assay/report/escape.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,14 +14,56 @@
 
 namespace assay::report {
 
+namespace detail {
+
+/// Prints cells in columns; row 0 is the head. `cell(row, column)` is the text, and columns are
+/// aligned to the left or to the right. A cell of the first column that does not fit into `width`
+/// beside the others gets a line of its own, so that one long name does not push the numbers off
+/// the screen. With `ruled` there is a line of dashes below the head, and no limit.
+template <class Cell>
+void print_aligned(std::ostream& out, std::size_t rows, std::vector<bool> const& left,
+                   Cell const& cell, bool ruled, std::size_t width = 0) {
+  std::string const indent(ruled ? 1 : 2, ' ');
+  std::vector<std::size_t> widths(left.size(), 0);
+  for (std::size_t column = 0; column < left.size(); ++column) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      widths[column] = std::max(widths[column], characters(cell(row, column)));
+    }
+  }
+  if (!ruled) {
+    auto others = indent.size();
+    for (std::size_t column = 1; column < left.size(); ++column) { others += 2 + widths[column]; }
+    widths[0] = std::min(widths[0], width > others + 8 ? width - others : 8);
+  }
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::string line = indent, dashes = indent;
+    for (std::size_t column = 0; column < left.size(); ++column) {
+      std::string text = cell(row, column);
+      if (characters(text) > widths[column]) {
+        out << indent << text << '\n';
+        text.clear();
+      }
+      if (column != 0) { line += "  ", dashes += "  "; }
+      auto const blank = std::string(widths[column] - characters(text), ' ');
+      line += left[column] ? text + blank : blank + text;
+      dashes.append(widths[column], '-');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << '\n';
+    if (ruled && row == 0) { out << dashes << '\n'; }
+  }
+}
+
+}  // namespace detail
+
 /// A table for a terminal. The first column and the `left_aligned` ones are aligned to the left,
-/// all others to the right. A label too wide for its column gets a line of its own, so that one
-/// long name does not push the numbers off the screen.
+/// all others to the right.
 class table {
  public:
-  explicit table(std::vector<std::string> head, std::vector<std::size_t> left_aligned = {})
-      : rows_{std::move(head)}, left_(std::move(left_aligned)) {
-    left_.push_back(0);
+  explicit table(std::vector<std::string> head, std::vector<std::size_t> const& left_aligned = {})
+      : rows_{std::move(head)}, left_(rows_.front().size()) {
+    left_.at(0) = true;
+    for (auto const column : left_aligned) { left_.at(column) = true; }
   }
 
   /// Adds a row; missing cells at its end stay empty. A row may not be longer than the head.
@@ -38,50 +80,25 @@ class table {
       auto const used = std::any_of(rows_.begin() + 1, rows_.end(),
                                     [&](auto const& row) { return !row[column].empty(); });
       if (used) { continue; }
-      for (auto& row : rows_) { row.erase(row.begin() + static_cast<std::ptrdiff_t>(column)); }
-      std::erase(left_, column);
-      for (auto& at : left_) { at -= at > column ? 1 : 0; }
+      auto const drop = [at = static_cast<std::ptrdiff_t>(column)](auto& from) {
+        from.erase(from.begin() + at);
+      };
+      for (auto& row : rows_) { drop(row); }
+      drop(left_);
     }
   }
 
   /// Prints with an indent of two. The labels get the rest of `width` after all other columns.
   void print(std::ostream& out, std::size_t width = 100) const {
-    auto const columns = rows_.front().size();
-    std::vector<std::size_t> widths(columns, 0);
-    std::size_t others = 2;
-    for (std::size_t column = 0; column < columns; ++column) {
-      for (auto const& row : rows_) {
-        widths[column] = std::max(widths[column], row[column].size());
-      }
-      if (column != 0) { others += 2 + widths[column]; }
-    }
-    auto const room = width > others + 8 ? width - others : 8;
-    widths[0] = std::min(widths[0], room);
-    for (auto const& row : rows_) { print_row(out, row, widths); }
+    detail::print_aligned(
+        out, rows_.size(), left_,
+        [&](std::size_t row, std::size_t column) -> auto const& { return rows_[row][column]; },
+        false, width);
   }
 
  private:
-  void print_row(std::ostream& out, std::vector<std::string> const& row,
-                 std::vector<std::size_t> const& widths) const {
-    std::string line = "  ";
-    for (std::size_t column = 0; column < row.size(); ++column) {
-      auto const& text = row[column];
-      if (column != 0) { line += "  "; }
-      if (text.size() > widths[column]) {
-        out << "  " << text << '\n';
-        line.append(widths[column], ' ');
-        continue;
-      }
-      auto const blank = std::string(widths[column] - text.size(), ' ');
-      auto const left = std::find(left_.begin(), left_.end(), column) != left_.end();
-      line += left ? text + blank : blank + text;
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out << line << '\n';
-  }
-
   std::vector<std::vector<std::string>> rows_;
-  std::vector<std::size_t> left_;
+  std::vector<bool> left_;
 };
 
 }  // namespace assay::report

@@ -18,21 +18,6 @@
 
 namespace assay::report::detail {
 
-/// The two variants that a finding compares, the control last; nothing for other contrasts.
-inline std::optional<std::pair<std::size_t, std::size_t>> compared_pair(
-    measure::finding const& of) {
-  auto const& weights = of.weights;
-  auto const at = [&](double weight) {
-    auto const found = std::find(weights.begin(), weights.end(), weight);
-    return static_cast<std::size_t>(found - weights.begin());
-  };
-  auto const zeros = static_cast<std::size_t>(std::count(weights.begin(), weights.end(), 0.0));
-  if (zeros + 2 != weights.size() || at(1) == weights.size() || at(-1) == weights.size()) {
-    return {};
-  }
-  return std::pair{at(1), at(-1)};
-}
-
 /// A row for each cell of a sweep: the axes that both variants share and that vary, the effect, its
 /// interval and verdict. Nothing for a comparison that is no sweep.
 inline std::optional<table> table_of_cells(measure::comparison const& all) {
@@ -42,10 +27,10 @@ inline std::optional<table> table_of_cells(measure::comparison const& all) {
     if (!each.primary) { continue; }
     auto const pair = compared_pair(each);
     if (!pair || each.weights.size() != all.variants.size()) { return {}; }
-    auto const& others = all.variants[pair->second].axes;
+    auto const& others = all.variants[pair->first].axes;
     std::vector<std::string> names, line;
     std::string what;
-    for (auto const& axis : all.variants[pair->first].axes) {
+    for (auto const& axis : all.variants[pair->second].axes) {
       if (std::find(others.begin(), others.end(), axis) == others.end()) {
         what += (what.empty() ? "" : ", ") + axis.second;
       } else {

@@ -3,12 +3,13 @@
 /// Tables of a trace as text, CSV and JSON, in the formats of `nsys stats`.
 #pragma once
 
+#include <assay/chrome/json_text.hpp>
 #include <assay/report/csv.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
+#include <assay/report/table.hpp>
 #include <assay/trace/table.hpp>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -54,66 +55,21 @@ inline std::string cell_text(trace::table const& of, std::size_t row, std::size_
   return text;
 }
 
-/// True if a byte begins a character of UTF-8. Names that are not UTF-8 only get a worse layout.
-constexpr bool begins_character(char byte) noexcept {
-  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
-}
-
-/// The number of characters of a text in UTF-8.
-inline std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
-}
-
-/// The text on one line; a longer text is cut to `most` characters and ends in an ellipsis.
-inline std::string cut(std::string text, std::size_t most) {
-  text = printable(text);
-  if (characters(text) <= most) { return text; }
-  std::size_t at = 0;
-  for (std::size_t seen = 0; at < text.size(); ++at) {
-    if (begins_character(text[at]) && ++seen == most) { break; }
-  }
-  return text.substr(0, at) + "\xE2\x80\xA6";
-}
-
-inline std::string padded(std::string const& text, std::size_t left, std::size_t width) {
-  auto const used = left + characters(text);
-  return std::string(left, ' ') + text + std::string(width > used ? width - used : 0, ' ');
-}
-
 }  // namespace detail
 
-/// Prints a table as `nsys stats` does: centred heads over dashes, numbers to the right. Names
-/// longer than `widest` characters are cut.
+/// Prints a table as `nsys stats` does, numbers to the right. Names longer than `widest` characters
+/// are cut.
 inline void text(std::ostream& out, trace::table const& of, std::size_t widest = 100) {
   out << " ** " << of.title() << " (" << of.name() << "):\n\n";
-  auto const& columns = of.columns();
-  std::vector<std::size_t> widths;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    auto width = columns[i].name.size();
-    for (std::size_t row = 0; row < of.rows(); ++row) {
-      width = std::max(width, std::min(widest, detail::characters(detail::cell_text(of, row, i))));
-    }
-    widths.push_back(width);
-  }
-  std::string heads, dashes;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    auto const& name = columns[i].name;
-    std::string const before(i == 0 ? 1 : 2, ' ');
-    heads += before + detail::padded(name, (widths[i] - name.size()) / 2, widths[i]);
-    dashes.append(before).append(widths[i], '-');
-  }
-  out << heads << '\n' << dashes << '\n';
-  for (std::size_t row = 0; row < of.rows(); ++row) {
-    std::string line;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      auto const cell = detail::cut(detail::cell_text(of, row, i), widest);
-      auto const left = columns[i].format == trace::cell_format::text
-                            ? 0
-                            : widths[i] - std::min(widths[i], detail::characters(cell));
-      line += (i == 0 ? " " : "  ") + detail::padded(cell, left, widths[i]);
-    }
-    out << line << '\n';
-  }
+  std::vector<bool> left;
+  for (auto const& each : of.columns()) { left.push_back(each.format == trace::cell_format::text); }
+  detail::print_aligned(
+      out, of.rows() + 1, left,
+      [&](std::size_t row, std::size_t column) {
+        return row == 0 ? of.columns()[column].name
+                        : shortened(detail::cell_text(of, row - 1, column), widest);
+      },
+      true);
 }
 
 /// Writes a table as CSV with its head, as `nsys stats --format csv` does.
@@ -139,6 +95,29 @@ inline void csv_table(std::ostream& out, trace::table const& of) {
     line += '\n';
     out << line;
   }
+}
+
+/// Writes a table as an array with one object per row, keyed by the names of the columns. Numbers
+/// have the decimals of the other formats; a cell without a value is null. Rows are written one by
+/// one, since a document of a million rows would not fit. Bytes that are not UTF-8 are replaced.
+inline void json_table(std::ostream& out, trace::table const& of) {
+  auto const& columns = of.columns();
+  out << '[';
+  for (std::size_t row = 0; row < of.rows(); ++row) {
+    out << (row == 0 ? "\n  {" : ",\n  {");
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      out << (i == 0 ? "" : ", ") << trace::quoted(columns[i].name) << ": ";
+      if (of.missing(row, i)) {
+        out << "null";
+      } else if (columns[i].format == trace::cell_format::text) {
+        out << trace::quoted(of.text(row, i));
+      } else {
+        out << (std::isfinite(of.number(row, i)) ? detail::cell_text(of, row, i) : "null");
+      }
+    }
+    out << '}';
+  }
+  out << (of.rows() == 0 ? "]" : "\n]") << '\n';
 }
 
 }  // namespace assay::report

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Sentences on a trace: the changes between two runs as parts of their difference.
+/// Sentences on a difference between traces of two sides: its parts, the largest first.
 #pragma once
 
+#include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
 #include <assay/trace/difference.hpp>
+#include <assay/trace/host_wait_breakdown.hpp>
 #include <assay/trace/kernel_causes.hpp>
+#include <assay/trace/labels.hpp>
 
 #include <array>
 #include <cmath>
@@ -13,6 +16,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay::report {
@@ -27,39 +31,28 @@ inline std::string counted(std::int64_t count, std::string_view one, std::string
          std::string{count == 1 ? one : more};
 }
 
-/// A name in a sentence: whole template arguments would bury the sentence.
-inline std::string short_name(std::string_view name, std::size_t most = 60) {
-  if (name.size() <= most) { return std::string{name}; }
-  while (most > 0 && (static_cast<unsigned char>(name[most]) & 0xC0U) == 0x80U) { --most; }
-  return std::string{name.substr(0, most)} + "...";
-}
-
 inline std::string signed_time(double ns) { return signed_duration(ns * 1e-9); }
-
-/// A part beyond the whole, against which another part counts, is no share that a reader can use.
-inline bool is_share(double share) { return std::abs(share) <= 1; }
-
-inline std::string share_text(double share, std::string_view of_what = " of the difference") {
-  return is_share(share) ? " (" + percent(share, 0) + std::string{of_what} + ")" : std::string{};
-}
 
 inline std::string interval_time(stats::interval const& ns) {
   return duration_change(ns.estimate * 1e-9, ns.low * 1e-9, ns.high * 1e-9);
 }
 
+/// A part with its interval and its counts.
 inline std::string change_text(trace::change const& each) {
   constexpr auto before =
       std::to_array<std::string_view>({"kernel ", "copies ", "sets ", "devices idle, ", "time ", "",
                                        "", "waiting for a lock, ", "", "host code "});
-  auto text = std::string{before[static_cast<std::size_t>(each.what)]} + short_name(each.name) +
-              ": " + interval_time(each.delta) + share_text(each.share);
+  auto text = std::string{before[static_cast<std::size_t>(each.what)]} +
+              shortened(each.what == trace::entry_kind::kernel ? trace::short_kernel_name(each.name)
+                                                               : each.name) +
+              ": " + interval_time(each.delta);
   if (each.control.count != each.variant.count) {
     text += ", " + fixed(each.control.count, 0) + " -> " + fixed(each.variant.count, 0) + " times";
   }
   if (each.control.bytes != each.variant.bytes) {
     text += ", " + byte_size(each.control.bytes) + " -> " + byte_size(each.variant.bytes);
   }
-  return text + ".";
+  return text;
 }
 
 inline std::string quantity_of(trace::kernel_cause what, double value) {
@@ -79,100 +72,102 @@ inline std::string quantity_of(trace::kernel_cause what, double value) {
   }
 }
 
-/// A kernel's change split up by its counters, in one sentence.
-inline std::string kernel_change_text(trace::kernel_change const& of, double whole) {
-  auto text = of.name.empty() ? "By counters, kernels of one side only, together " +
-                                    signed_time(of.delta_ns()) + share_text(of.share) + ":"
-                              : std::string{"Of that, by counters:"};
-  for (auto const& each : of.causes) {
-    text.append(" ").append(to_string(each.what)).append(" ");
-    text += quantity_of(each.what, each.control) + " -> " + quantity_of(each.what, each.variant) +
-            " " + signed_time(each.ns);
-    text += share_text(each.share, "") + ",";
+/// A remedy for a part that costs the variant time; empty where the part names none.
+inline std::string_view remedy(trace::change const& of) {
+  using enum trace::entry_kind;
+  switch (of.what) {
+    case copy:
+      return "copy in another stream, beside kernels";
+    case allocation:
+      return "keep buffers, or take them from a pool";
+    case lock:
+      return "give each thread its own stream and memory";
+    case waiting:
+      return "wait later, or for an event";
+    case call:
+      return of.name == trace::on_its_way ? "" : "fuse kernels, or capture a graph";
+    default:
+      return "";
   }
-  text += of.causes.empty() ? " no counter tells why" : " left " + signed_time(of.unexplained_ns);
-  if (!of.causes.empty() && !std::isnan(of.share)) {
-    text += share_text(of.unexplained_ns / whole, "");
-  }
-  return text + ".";
 }
 
-/// The sums of the host's calls, allocations, locks, waits and own code, in one line.
-inline std::string kinds_text(trace::trace_difference const& found, trace::perspective who) {
-  constexpr auto words = std::to_array<std::string_view>(
-      {"", "", "", "", "", "calls", "allocations", "locks", "waiting for devices", "its own code"});
-  std::string text;
-  for (auto const& each : trace::by_kind(found)) {
-    if (each.seen_by != who || each.delta_ns() == 0) { continue; }
-    text += (text.empty() ? "" : ", ") + std::string{words[static_cast<std::size_t>(each.what)]} +
-            " " + signed_time(each.delta_ns()) + share_text(each.share, "");
+/// `; by counters L2 misses 12.1 % -> 15.7 % +539.1 us, the rest -256.0 us`: the largest cause.
+inline std::string largest_cause(trace::kernel_change const& of) {
+  if (of.causes.empty()) { return {}; }
+  auto const& first = of.causes.front();
+  return "; by counters " + std::string{to_string(first.what)} + " " +
+         quantity_of(first.what, first.control) + " -> " + quantity_of(first.what, first.variant) +
+         " " + signed_time(first.ns) + ", the rest " + signed_time(of.delta_ns() - first.ns);
+}
+
+/// A part, with its remedy or the largest cause by counters.
+inline std::string part_line(trace::change const& part,
+                             std::vector<trace::kernel_change> const& kernels) {
+  auto text = (trace::is_of_host(part.what) ? "Waits: " : "Devices: ") + change_text(part);
+  for (auto const& split : kernels) {
+    if (part.what == trace::entry_kind::kernel && split.name == part.name) {
+      text += largest_cause(split);
+    }
   }
-  return text;
+  auto const advice = part.delta_ns() > 0 ? remedy(part) : std::string_view{};
+  return text + (advice.empty() ? "" : "; " + std::string{advice}) + ".";
+}
+
+/// The parts of a difference, at most `most`, then all others in a line each: those that are
+/// smaller, and those that are not distinguishable from zero.
+inline std::vector<std::string> part_lines(trace::trace_difference const& found, std::size_t most,
+                                           std::vector<trace::kernel_change> const& kernels) {
+  std::vector<std::string> lines;
+  std::vector<trace::change const*> smaller, unclear;
+  for (auto const& each : found.changes) {
+    if (found.confidence > 0 && !each.distinguishable()) {
+      unclear.push_back(&each);
+    } else if (lines.size() == most || !trace::is_named(each, found)) {
+      smaller.push_back(&each);
+    } else {
+      lines.push_back(part_line(each, kernels));
+    }
+  }
+  for (auto const& split : kernels) {
+    if (!split.name.empty() || split.causes.empty()) { continue; }
+    lines.push_back("Kernels of one side only, together " + signed_time(split.delta_ns()) +
+                    largest_cause(split) + ".");
+  }
+  auto const tell = [&](std::vector<trace::change const*> const& some, std::string const& one,
+                        std::string const& more) {
+    if (some.empty()) { return; }
+    auto const count = static_cast<std::int64_t>(some.size());
+    lines.push_back(counted(count, one, more) + ", together " +
+                    interval_time(trace::sum_of(some, found)) + ".");
+  };
+  tell(smaller, "smaller part", "smaller parts");
+  tell(unclear, "part is not distinguishable from zero", "parts are not distinguishable from zero");
+  return lines;
 }
 
 }  // namespace detail
 
-/// Lines on a difference: the explained part, then the largest changes of devices and of the host.
-///
-/// Devices and host have at most `most` lines each, without changes below a hundredth. A kernel
-/// with counters has a second line, which splits the same time by its counters.
+/// Lines on a difference: what the traced runs differ by, and the largest parts of that. `runs`
+/// names what was paired, if there are several pairs.
 inline std::vector<std::string> sentences(trace::trace_difference const& found,
-                                          std::size_t most = 5,
+                                          std::string const& runs, std::size_t most = 3,
                                           std::vector<trace::kernel_change> const& kernels = {}) {
-  std::vector<std::string> lines;
-  auto const whole = found.difference_ns;
-  auto const share = [&](double ns) {
-    return whole == 0 || !found.has_shares ? std::string{} : detail::share_text(ns / whole);
+  if (found.changes.empty()) { return {"The traces do not differ in what they record."}; }
+  auto const& added = found.tracing;
+  auto const unclear = [&](stats::interval const& of) {
+    return found.confidence > 0 && !of.excludes(0) ? ", not distinguishable from zero" : "";
   };
-  if (whole == 0 && found.changes.empty()) {
-    return {"The traces do not differ in what they record."};
+  auto head = "Traced, " + (found.pairs > 1 ? count(found.pairs) + " " + runs : "they") +
+              " differ by " + detail::interval_time(found.traced) + unclear(found.traced);
+  if (!std::isnan(added.low) && !std::isnan(added.high)) {
+    head += "; tracing itself adds " + detail::interval_time(added) + unclear(added);
   }
-  lines.push_back("Of " + detail::signed_time(whole) + ", devices explain " +
-                  detail::signed_time(found.device_ns) + share(found.device_ns) +
-                  ", calls and locks that kept them waiting " + detail::signed_time(found.host_ns) +
-                  share(found.host_ns) + "; unexplained: " +
-                  detail::signed_time(found.unexplained_ns) + share(found.unexplained_ns) + ".");
-  auto const least = std::abs(whole) / 100;
-  if (std::abs(found.tracing_ns()) > least) {
-    lines.push_back("These sum up to " + detail::signed_time(found.traced_ns()) +
-                    ", by which the traced runs differ: tracing itself added " +
-                    detail::signed_time(found.tracing_ns()) + share(found.tracing_ns()) + ".");
+  head += found.tracing_taken() ? ", taken off the waits. The parts without it" : ". Its parts";
+  if (found.confidence > 0) {
+    head += ", whose intervals hold together at " + percent(found.confidence, 0);
   }
-  auto const by_counters = [&](trace::kernel_change const& split) {
-    lines.push_back(detail::kernel_change_text(split, whole));
-  };
-  auto const tell = [&](trace::perspective who, std::string const& head) {
-    std::size_t told = 0;
-    for (auto const& each : found.changes) {
-      if (each.seen_by != who || std::abs(each.delta_ns()) < least || told == most) { continue; }
-      // The first line does not count these among what devices explain.
-      lines.push_back((waits_for_host(each) ? "Devices waiting for the host (split up below): "
-                       : has_no_cause(each) ? "Devices, unexplained: "
-                                            : head) +
-                      detail::change_text(each));
-      ++told;
-      if (who != trace::perspective::devices || each.what != trace::entry_kind::kernel) {
-        continue;
-      }
-      for (auto const& split : kernels) {
-        if (split.name == each.name) { by_counters(split); }
-      }
-    }
-  };
-  tell(trace::perspective::devices, "Devices: ");
-  for (auto const& split : kernels) {
-    if (split.name.empty() && std::abs(split.delta_ns()) >= least) { by_counters(split); }
-  }
-  auto const tell_kinds = [&](trace::perspective who, std::string const& head) {
-    if (auto const kinds = detail::kinds_text(found, who); !kinds.empty()) {
-      lines.push_back(head + kinds + ".");
-    }
-  };
-  tell_kinds(trace::perspective::host_waits, "While devices waited for the host, by kind: ");
-  tell(trace::perspective::host_waits, "While devices waited: ");
-  tell_kinds(trace::perspective::host, "Host, per thread, by kind: ");
-  tell(trace::perspective::host, "Host, per thread: ");
-  tell(trace::perspective::context, "Beside: ");
+  std::vector<std::string> lines{std::move(head) + ":"};
+  for (auto& each : detail::part_lines(found, most, kernels)) { lines.push_back(std::move(each)); }
   return lines;
 }
 

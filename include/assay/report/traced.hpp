@@ -154,7 +154,7 @@ inline measure::timeline timeline_of(trace::view const& rows, std::size_t most =
   made.length_ns = extent.length();
   std::map<std::pair<std::string, std::string>, int> names;
   for (auto const& each : spans) {
-    auto const key = std::pair{each.kind, detail::short_name(each.name, detail::kept_name)};
+    auto const key = std::pair{each.kind, shortened(each.name, detail::kept_name)};
     auto const [name, first] = names.try_emplace(key, static_cast<int>(names.size()));
     if (first) {
       made.kinds.push_back(key.first);
@@ -173,16 +173,11 @@ namespace detail {
 /// Idle time by cause over the batches of one variant: each with the exact signed-rank interval.
 inline std::vector<measure::traced_idle> idle_of(trace::variant_evidence const& of,
                                                  int critical_value) {
-  auto const only = of.batches.empty() ? std::vector{trace::breakdown_of({of.trace})} : of.batches;
   std::vector<measure::traced_idle> all;
   for (std::size_t cause = 0; cause < trace::idle_causes; ++cause) {
     std::string const name{to_string(static_cast<trace::idle_cause>(cause))};
     std::vector<double> values;
-    for (auto const& batch : only) {
-      auto const& devices = batch.parts[static_cast<std::size_t>(trace::perspective::devices)];
-      auto const at = devices.find({trace::entry_kind::idle, name});
-      values.push_back(at == devices.end() ? 0 : at->second.ns);
-    }
+    for (auto const& batch : of.batches) { values.push_back(batch.idle_ns[cause]); }
     all.push_back({name, traced_time_of(stats::signed_rank_interval(values, critical_value))});
   }
   return all;
@@ -224,10 +219,9 @@ inline measure::traced_difference traced_record(trace::explanation const& of, st
   made.control_seconds = of.control.seconds;
   made.untraced = {of.time.ns, of.time.low_ns, of.time.high_ns};
   made.traced = detail::traced_time_of(found.traced);
-  made.tracing = detail::traced_time_of(detail::tracing_added(of));
+  made.tracing = detail::traced_time_of(found.tracing);
   made.tracing_taken = found.tracing_taken();
   for (auto const& each : found.changes) {
-    if (!trace::is_part(each)) { continue; }
     made.parts.push_back({std::string{to_string(each.what)}, each.name,
                           detail::traced_time_of(each.delta), each.control.ns, each.variant.ns,
                           each.control.count, each.variant.count, each.control.bytes,

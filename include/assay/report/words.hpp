@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,20 @@
 namespace assay::report {
 
 namespace detail {
+
+/// The control and the variant of a finding that compares just two; nothing for other contrasts.
+inline std::optional<std::pair<std::size_t, std::size_t>> compared_pair(
+    measure::finding const& of) {
+  auto const& weights = of.weights;
+  auto const at = [&](double weight) {
+    auto const found = std::find(weights.begin(), weights.end(), weight);
+    return static_cast<std::size_t>(found - weights.begin());
+  };
+  auto const zeros = static_cast<std::size_t>(std::count(weights.begin(), weights.end(), 0.0));
+  bool const two =
+      zeros + 2 == weights.size() && at(1) != weights.size() && at(-1) != weights.size();
+  return two ? std::optional{std::pair{at(-1), at(1)}} : std::nullopt;
+}
 
 /// One number of decimals for an effect and both ends of its interval, by the largest of them.
 inline int effect_decimals(measure::estimate const& effect) {

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The changes between traces of two sides, as parts of the difference of their times: of one run
-/// each by `difference`, of pairs of runs with intervals by `paired_difference`.
+/// `paired_difference`: the changes between traces of two sides, as parts of the difference of
+/// their times, with intervals over pairs of runs and without what tracing itself added.
 #pragma once
 
 #include <assay/stats/signed_rank.hpp>
 #include <assay/stats/summary.hpp>
-#include <assay/trace/change.hpp>
 #include <assay/trace/host_wait_breakdown.hpp>
-#include <assay/trace/largest_first.hpp>
-#include <assay/trace/overlap.hpp>
+#include <assay/trace/idle.hpp>
 #include <assay/trace/time_breakdown.hpp>
-#include <assay/trace/tracing_share.hpp>
 #include <assay/trace/view.hpp>
 
 #include <algorithm>
@@ -19,33 +16,155 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 namespace assay::trace {
 
-/// The rows of `runs` runs of one thing, one after the other.
-struct traced_runs {
-  view rows;
-  double runs = 1;
+/// One part of a run that differs. Numbers are per run.
+struct change {
+  entry_kind what = entry_kind::kernel;
+  std::string name;
+  breakdown_entry control, variant;  ///< medians over the runs of a side
+  std::vector<double> pairs;         ///< ns of the variant less the control's, by pair of runs
+  std::vector<double> tracing;       ///< the time that tracing added to `pairs`; empty: none
+  stats::interval delta;             ///< see `sum_of`; the ends are infinite for too few pairs
+
+  double delta_ns() const noexcept { return delta.estimate; }
+  /// True if the interval of the change excludes zero.
+  bool distinguishable() const noexcept { return delta.excludes(0); }
 };
+
+/// The pairs of runs from which on changes have intervals: the interval of a single change then
+/// misses its value at most once in 128 times.
+inline constexpr std::size_t fewest_pairs = 8;
+
+/// The changes between two sides.
+struct trace_difference {
+  double difference_ns = 0;       ///< to be accounted for: variant less control
+  bool has_shares = true;         ///< false where that difference may be zero
+  double control_ns = 0;          ///< traced, one run: the median
+  double variant_ns = 0;          ///< traced, one run: the median
+  stats::interval traced;         ///< the variant's length less the control's, by pairs of runs
+  bool tracing_measured = false;  ///< each run had one beside it without a tracer
+  /// The time that the tracer added to the traced difference. It delays the host, mostly in calls.
+  stats::interval tracing;
+  std::size_t pairs = 1;        ///< pairs of runs
+  int critical_value = -1;      ///< of the signed-rank intervals; -1: no intervals
+  double confidence = 0;        ///< of all intervals of parts together; 0: no intervals
+  std::vector<change> changes;  ///< by falling size; they sum up to the traced difference
+
+  double traced_ns() const noexcept { return traced.estimate; }
+  double tracing_ns() const noexcept { return tracing.estimate; }
+  /// True if changes are told without what tracing added: that is not zero.
+  bool tracing_taken() const noexcept { return tracing_measured && tracing.excludes(0); }
+};
+
+/// A part is worth a name from this share of the control on, the margin of a comparison. The same
+/// work built twice differs for good by 0.2 to 2 us in batches of 0.2 to 0.9 ms (H100).
+inline constexpr double named_share_of_control = 0.01;
+/// A smaller part is worth a name from this share on of a difference that is not zero.
+inline constexpr double named_share_of_difference = 0.1;
+
+/// True for a part that reports name: not small, and not zero by its interval, if it has one.
+/// Others are told in a sum.
+inline bool is_named(change const& part, trace_difference const& of) {
+  auto const ns = std::abs(part.delta_ns());
+  return (part.distinguishable() || of.confidence == 0) &&
+         (ns >= named_share_of_control * of.control_ns ||
+          (of.has_shares && ns >= named_share_of_difference * std::abs(of.difference_ns)));
+}
 
 namespace detail {
 
-inline time_breakdown per_run(time_breakdown all, double runs) {
-  for (auto& [key, sum] : all) {
-    sum = {sum.ns / runs, sum.total / runs, sum.count / runs, sum.bytes / runs};
+/// Sets `change::tracing`; `added` is what tracing added to the difference of each pair of runs.
+///
+/// The model: a tracer delays the host, and devices only as they wait for the host. So the parts of
+/// the host bear it, each in proportion to the size of its change, and at most all of it.
+inline void share_tracing(std::vector<change>& changes, std::vector<double> const& added) {
+  auto const size_of = [](change const& of) {
+    constexpr int no_interval = -1;
+    return is_of_host(of.what)
+               ? std::abs(stats::signed_rank_interval(of.pairs, no_interval).estimate)
+               : 0.0;
+  };
+  double all = 0;
+  for (auto const& each : changes) { all += size_of(each); }
+  for (auto& each : changes) {
+    auto const size = size_of(each);
+    if (size == 0) { continue; }
+    for (auto const ns : added) { each.tracing.push_back(std::clamp(ns, -all, all) * size / all); }
   }
-  return all;
 }
 
-inline void largest_first(std::vector<change>& changes) {
-  trace::largest_first(changes, [](change const& of) { return std::abs(of.delta_ns()); });
+/// The sum over changes, by pair of runs.
+inline std::vector<double> pair_sums(std::vector<change const*> const& of, std::size_t pairs,
+                                     std::vector<double> change::*member = &change::pairs) {
+  std::vector<double> sums(pairs, 0.0);
+  for (auto const* each : of) {
+    auto const& values = each->*member;
+    for (std::size_t i = 0; i < values.size(); ++i) { sums[i] += values[i]; }
+  }
+  return sums;
 }
+
+}  // namespace detail
+
+/// The estimate and the interval of the sum of some changes of a difference.
+///
+/// If `tracing_taken()`, the estimate is of the changes less what tracing added, pair by pair; else
+/// it is of the changes as traced. The interval allows for both: which parts tracing delayed is a
+/// model.
+inline stats::interval sum_of(std::vector<change const*> const& some, trace_difference const& of) {
+  auto values = detail::pair_sums(some, of.pairs);
+  auto const traced = stats::signed_rank_interval(values, of.critical_value);
+  auto const tracing = detail::pair_sums(some, of.pairs, &change::tracing);
+  for (std::size_t i = 0; i < values.size(); ++i) { values[i] -= tracing[i]; }
+  auto const less = stats::signed_rank_interval(values, of.critical_value);
+  return {std::min(traced.low, less.low), of.tracing_taken() ? less.estimate : traced.estimate,
+          std::max(traced.high, less.high)};
+}
+
+/// The sum of all changes of one kind.
+inline stats::interval sum_of(entry_kind kind, trace_difference const& of) {
+  std::vector<change const*> some;
+  for (auto const& each : of.changes) {
+    if (each.what == kind) { some.push_back(&each); }
+  }
+  return sum_of(some, of);
+}
+
+/// A run in parts, without its rows.
+struct run_breakdown {
+  double ns = 0;  ///< the length of the run
+  /// What devices did, and what the host did while they waited for it. The parts sum up to `ns`.
+  time_breakdown parts;
+  std::array<double, idle_causes> idle_ns{};  ///< between operations, all devices idle, by cause
+  /// How much longer the run took than one beside it without a tracer; NaN: not measured.
+  double tracing_ns = std::numeric_limits<double>::quiet_NaN();
+};
+
+inline run_breakdown breakdown_of(view const& rows) {
+  run_breakdown made{static_cast<double>(run_extent(rows).length()), device_time_breakdown(rows)};
+  for (std::size_t cause = 0; cause < idle_causes; ++cause) {
+    auto const at =
+        made.parts.find({entry_kind::idle, std::string{to_string(static_cast<idle_cause>(cause))}});
+    if (at == made.parts.end()) { continue; }
+    made.idle_ns[cause] = at->second.ns;
+    // The entries of the host split up the times in which devices waited for it.
+    if (static_cast<idle_cause>(cause) == idle_cause::host_bound) { made.parts.erase(at); }
+  }
+  std::erase_if(made.parts, [](auto const& part) { return part.first.first == entry_kind::edge; });
+  made.parts.merge(host_wait_breakdown(rows));
+  return made;
+}
+
+namespace detail {
 
 /// The median over runs of each number of an entry.
 inline breakdown_entry median_of(std::vector<breakdown_entry> const& all) {
@@ -55,94 +174,32 @@ inline breakdown_entry median_of(std::vector<breakdown_entry> const& all) {
     std::sort(values.begin(), values.end());
     return stats::quantile(values, 0.5);
   };
-  return {of(&breakdown_entry::ns), of(&breakdown_entry::total), of(&breakdown_entry::count),
-          of(&breakdown_entry::bytes)};
+  return {of(&breakdown_entry::ns), of(&breakdown_entry::count), of(&breakdown_entry::bytes)};
 }
 
-/// The copy time that kernels hid. More of this time makes a run shorter, so it counts negative.
-inline time_breakdown overlap_breakdown(view const& rows) {
-  time_breakdown result;
-  for (auto const& device : overlap(rows)) {
-    for (std::size_t i = 0; i < copy_directions; ++i) {
-      auto const& use = device.by_direction[i];
-      if (use.count == 0) { continue; }
-      auto& sum = result[{entry_kind::copy, std::string{to_string(static_cast<copy_direction>(i))} +
-                                                " hidden by kernels"}];
-      sum.ns -= static_cast<double>(use.hidden_ns);
-      sum.total += static_cast<double>(use.busy_ns);
-      sum.count += static_cast<double>(use.count);
-      sum.bytes += static_cast<double>(use.bytes);
-    }
-  }
-  return result;
-}
-
-inline double length_per_run(traced_runs const& of) {
-  return static_cast<double>(run_extent(of.rows).length()) / of.runs;
-}
-
-}  // namespace detail
-
-/// A run in breakdowns, without its rows.
-struct run_breakdown {
-  double ns = 0;                        ///< the length of the run
-  std::array<time_breakdown, 4> parts;  ///< by `perspective`
-  /// How much longer the run took than one beside it without a tracer; NaN: not measured.
-  double tracing_ns = std::numeric_limits<double>::quiet_NaN();
-};
-
-/// Throws `std::invalid_argument` unless the trace shows at least part of a run.
-inline run_breakdown breakdown_of(traced_runs const& of) {
-  if (!(of.runs > 0)) {
-    throw std::invalid_argument("a trace shows " + std::to_string(of.runs) +
-                                " runs; it has to show more than none");
-  }
-  run_breakdown made;
-  made.ns = detail::length_per_run(of);
-  constexpr std::array makers{device_time_breakdown, host_wait_breakdown, host_time_breakdown,
-                              detail::overlap_breakdown};
-  for (std::size_t i = 0; i < makers.size(); ++i) {
-    made.parts[i] = detail::per_run(makers[i](of.rows), of.runs);
-  }
-  return made;
-}
-
-namespace detail {
-
-/// The entries that differ in at least one pair of runs, by perspective and name.
+/// The parts that differ in at least one pair of runs.
 inline std::vector<change> changes_of(std::vector<run_breakdown> const& control,
                                       std::vector<run_breakdown> const& variant) {
-  struct sides {
-    std::vector<breakdown_entry> control, variant;
-  };
+  std::map<breakdown_key, std::array<std::vector<breakdown_entry>, 2>> rows;
+  for (std::size_t side = 0; side < 2; ++side) {
+    auto const& from = side == 0 ? control : variant;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      for (auto const& [key, sum] : from[i].parts) {
+        auto& into = rows[key];
+        for (auto& each : into) { each.resize(from.size()); }
+        into[side][i] = sum;
+      }
+    }
+  }
   std::vector<change> all;
-  for (std::size_t who = 0; who < control.front().parts.size(); ++who) {
-    std::map<breakdown_key, sides> rows;
-    auto const add = [&](std::vector<run_breakdown> const& from,
-                         std::vector<breakdown_entry> sides::*side) {
-      for (std::size_t i = 0; i < from.size(); ++i) {
-        for (auto const& [key, sum] : from[i].parts[who]) {
-          auto& into = rows[key].*side;
-          into.resize(from.size());
-          into[i] = sum;
-        }
-      }
-    };
-    add(control, &sides::control);
-    add(variant, &sides::variant);
-    for (auto& [key, of] : rows) {
-      of.control.resize(control.size());
-      of.variant.resize(variant.size());
-      if (of.control == of.variant) { continue; }
-      auto& made = all.emplace_back();
-      made.seen_by = static_cast<perspective>(who);
-      made.what = key.first;
-      made.name = key.second;
-      made.control = median_of(of.control);
-      made.variant = median_of(of.variant);
-      for (std::size_t i = 0; i < control.size(); ++i) {
-        made.pairs.push_back(of.variant[i].ns - of.control[i].ns);
-      }
+  for (auto const& [key, of] : rows) {
+    if (of[0] == of[1]) { continue; }
+    auto& made = all.emplace_back();
+    std::tie(made.what, made.name) = key;
+    made.control = median_of(of[0]);
+    made.variant = median_of(of[1]);
+    for (std::size_t i = 0; i < control.size(); ++i) {
+      made.pairs.push_back(of[1][i].ns - of[0][i].ns);
     }
   }
   return all;
@@ -153,38 +210,40 @@ inline std::vector<change> changes_of(std::vector<run_breakdown> const& control,
 /// `confidence` falls.
 inline void choose_level(trace_difference& of, double alpha) {
   if (of.pairs < fewest_pairs) { return; }
-  auto const parts = 4 + std::count_if(of.changes.begin(), of.changes.end(), is_part);
+  auto const parts = static_cast<double>(4 + of.changes.size());
   auto const pairs = static_cast<int>(of.pairs);
-  auto const level = alpha / static_cast<double>(parts);
+  auto const level = alpha / parts;
   auto const critical = stats::signed_rank_critical_value(pairs, level);
   of.critical_value = static_cast<int>(std::max<std::int64_t>(0, critical));
-  auto const missed = stats::attained_level(pairs, of.critical_value, level);
-  of.confidence = std::max(0.0, 1 - static_cast<double>(parts) * missed);
+  of.confidence = std::max(0.0, 1 - parts * stats::attained_level(pairs, of.critical_value, level));
 }
 
 }  // namespace detail
 
-/// Ranks the changes from `control` to `variant` as parts of `difference_ns`, the difference of
-/// their times per run without a tracer. Run `i` of both sides is a pair: recorded one after the
-/// other, so that what drifts changes both.
+/// A difference that is not known, and so is that of the traced runs.
+inline constexpr stats::interval as_traced{std::numeric_limits<double>::quiet_NaN(),
+                                           std::numeric_limits<double>::quiet_NaN(),
+                                           std::numeric_limits<double>::quiet_NaN()};
+
+/// Ranks the changes from `control` to `variant` as parts of `untraced`, the difference of their
+/// times per run without a tracer. Run `i` of both sides is a pair: recorded one after the other,
+/// so that what drifts changes both, or the same repetition of two programs.
 ///
 /// The change of a part is the Hodges-Lehmann estimate over the pairs, with the exact signed-rank
 /// interval where there are `fewest_pairs`. The intervals of all parts hold together at 1 - `alpha`
 /// (`confidence` has the level that was reached). If all runs have their `tracing_ns`, what tracing
-/// added is taken off as `sum_of` says. Operations and waits of devices explain the
-/// difference. Time in which devices waited for the host is explained by the calls and locks of the
-/// thread that launched late. Throws `std::invalid_argument` unless both sides have as many runs,
-/// and at least one.
+/// added is taken off as `sum_of` says. Throws `std::invalid_argument` unless both sides have as
+/// many runs, and at least one.
 inline trace_difference paired_difference(std::vector<run_breakdown> const& control,
                                           std::vector<run_breakdown> const& variant,
-                                          double difference_ns, double alpha = 0.05) {
+                                          stats::interval untraced = as_traced,
+                                          double alpha = 0.05) {
   if (control.empty() || control.size() != variant.size()) {
     throw std::invalid_argument(std::to_string(control.size()) + " runs of the control and " +
                                 std::to_string(variant.size()) +
                                 " of the variant: give pairs of runs, at least one");
   }
   trace_difference result;
-  result.difference_ns = difference_ns;
   result.pairs = control.size();
   result.changes = detail::changes_of(control, variant);
   detail::choose_level(result, alpha);
@@ -198,63 +257,22 @@ inline trace_difference paired_difference(std::vector<run_breakdown> const& cont
   }
   result.control_ns = detail::median_of(first).ns;
   result.variant_ns = detail::median_of(second).ns;
-  result.traced = stats::signed_rank_interval(lengths, result.critical_value);
+  auto const& traced = result.traced = stats::signed_rank_interval(lengths, result.critical_value);
+  result.tracing = {traced.low - untraced.high, traced.estimate - untraced.estimate,
+                    traced.high - untraced.low};
   result.tracing_measured =
       std::all_of(added.begin(), added.end(), [](double ns) { return std::isfinite(ns); });
   if (result.tracing_measured) {
     result.tracing = stats::signed_rank_interval(added, result.critical_value);
     detail::share_tracing(result.changes, added);
   }
-  for (auto& each : result.changes) {
-    each.delta = sum_of({&each}, result);
-    auto const delta = each.delta_ns();
-    each.share =
-        difference_ns == 0 ? std::numeric_limits<double>::quiet_NaN() : delta / difference_ns;
-    if (each.seen_by == perspective::devices) {
-      if (!waits_for_host(each) && !has_no_cause(each)) { result.device_ns += delta; }
-    } else if (each.seen_by == perspective::host_waits && each.what != entry_kind::host_code) {
-      result.host_ns += delta;
-    }
-  }
-  result.explained_ns = result.device_ns + result.host_ns;
-  auto const taken = result.tracing_taken() ? result.tracing_ns() : 0.0;
-  result.unexplained_ns = result.traced_ns() - taken - result.explained_ns;
-  detail::largest_first(result.changes);
-  return result;
-}
-
-/// As `paired_difference`, of one trace of each side: without intervals.
-inline trace_difference difference(traced_runs const& control, traced_runs const& variant,
-                                   double difference_ns) {
-  return paired_difference({breakdown_of(control)}, {breakdown_of(variant)}, difference_ns);
-}
-
-/// The changes summed by breakdown and kind, without names: the sums of allocations, of locks, of
-/// calls and so on, the largest first.
-inline std::vector<change> by_kind(trace_difference const& of) {
-  std::vector<change> result;
-  for (auto const& first : of.changes) {
-    auto const of_kind = [&](change const& each) {
-      return each.seen_by == first.seen_by && each.what == first.what;
-    };
-    if (std::any_of(result.begin(), result.end(), of_kind)) { continue; }
-    change sum;
-    sum.seen_by = first.seen_by;
-    sum.what = first.what;
-    std::vector<change const*> group;
-    for (auto const& each : of.changes) {
-      if (!of_kind(each)) { continue; }
-      group.push_back(&each);
-      sum.share += each.share;
-      sum.control += each.control;
-      sum.variant += each.variant;
-    }
-    sum.pairs = detail::pair_sums(group, of.pairs);
-    sum.tracing = detail::pair_sums(group, of.pairs, &change::tracing);
-    sum.delta = sum_of(group, of);
-    result.push_back(std::move(sum));
-  }
-  detail::largest_first(result);
+  if (std::isnan(untraced.estimate)) { untraced = traced; }
+  result.difference_ns = untraced.estimate;
+  bool const has_interval = std::isfinite(untraced.low) && std::isfinite(untraced.high);
+  result.has_shares = untraced.estimate != 0 && (!has_interval || untraced.excludes(0));
+  for (auto& each : result.changes) { each.delta = sum_of({&each}, result); }
+  std::ranges::stable_sort(result.changes, std::greater{},
+                           [](change const& of) { return std::abs(of.delta_ns()); });
   return result;
 }
 

@@ -220,23 +220,13 @@ inline std::vector<metric_pair> metrics_of(variant_evidence const& of, bool trac
   return all;
 }
 
-/// A share of a difference that may be zero says nothing.
-inline void forget_shares(explanation& of) {
-  of.changes.has_shares = false;
-  for (auto& each : of.changes.changes) { each.share = ceilings::unknown; }
-  for (auto& each : of.kernels) {
-    each.share = ceilings::unknown;
-    for (auto& cause : each.causes) { cause.share = ceilings::unknown; }
-  }
-}
-
 }  // namespace detail
 
 /// Explains a difference in time from what was seen of both sides; records and runs nothing.
 ///
 /// The parts of the difference have intervals if both sides have `fewest_pairs` batches. If the
-/// difference may be zero by its own interval, no part has a share. If the traces lack CUDA (no
-/// driver, another tool, no permission), the split of the host's time and the metrics stay.
+/// traces lack CUDA (no driver, another tool, no permission), the split of the host's time and the
+/// metrics stay.
 inline explanation explain_traces(variant_evidence control, variant_evidence variant,
                                   time_difference const& time) {
   explanation result;
@@ -244,14 +234,15 @@ inline explanation explain_traces(variant_evidence control, variant_evidence var
   result.untraced = detail::why_untraced(control, variant);
   auto const traced = result.untraced.empty();
   if (traced) {
-    result.changes = control.batches.empty()
-                         ? difference({control.trace}, {variant.trace}, time.ns)
-                         : paired_difference(control.batches, variant.batches, time.ns);
+    for (auto* side : {&control, &variant}) {
+      if (side->batches.empty()) { side->batches.push_back(breakdown_of(side->trace)); }
+    }
+    result.changes =
+        paired_difference(control.batches, variant.batches, {time.low_ns, time.ns, time.high_ns});
     result.kernels = explain_kernels(result.changes, control.kernels, variant.kernels);
   } else {
-    result.changes.difference_ns = result.changes.unexplained_ns = time.ns;
+    result.changes.difference_ns = time.ns;
   }
-  if (!std::isnan(time.low_ns) && !time.resolved()) { detail::forget_shares(result); }
   result.metrics = detail::metrics_of(control, traced);
   auto const others = detail::metrics_of(variant, traced);
   for (std::size_t i = 0; i < others.size(); ++i) { result.metrics[i].variant = others[i].control; }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,17 @@ inline device_place const& place_of(model const& of, gpu_operation const& which)
     default:
       return of.graph_launches[which.row].where;
   }
+}
+
+/// The name of an operation: of a kernel the whole one, or the `brief` one if it is known.
+inline std::string operation_name(model const& of, gpu_operation const& which, bool brief = false) {
+  if (which.kind == operation_kind::kernel) {
+    auto const& row = of.kernels[which.row];
+    return std::string{of.strings[brief && row.short_name != 0 ? row.short_name : row.name]};
+  }
+  return which.kind == operation_kind::copy     ? "[copy]"
+         : which.kind == operation_kind::memset ? "[set]"
+                                                : "[graph]";
 }
 
 /// A stream of a device, as traces number it.

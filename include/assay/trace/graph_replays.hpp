@@ -85,7 +85,7 @@ inline step_repetition replay_of(view const& rows, graph_runs const& runs, std::
     if (owner.operation >= made.operations.size()) { made.operations.resize(owner.operation + 1); }
     auto& to = made.operations[owner.operation];
     to.part = owner.part;
-    to.work[name_of(rows.of(), ran)] += {1, ran.when.length()};
+    to.work[operation_name(rows.of(), ran, true)] += {1, ran.when.length()};
   }
   return made;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The time of a run as its host threads saw the run, and the part in which devices waited for
-/// them.
+/// The time in which devices waited for the host, as the host's threads saw it.
 #pragma once
 
 #include <assay/trace/glob.hpp>
@@ -86,11 +85,6 @@ inline std::vector<host_piece> innermost(std::vector<host_piece> pieces) {
 /// The calls and locks of the threads that call CUDA, an index of a view.
 class host_pieces {
  public:
-  struct thread {
-    std::vector<host_piece> pieces;     ///< innermost ones: in order, and they do not overlap
-    std::vector<breakdown_entry> sums;  ///< by name: counts and plain sums of all pieces
-  };
-
   explicit host_pieces(view const& rows) {
     auto const& of = rows.of();
     for (auto const& each : of.calls) {
@@ -98,16 +92,11 @@ class host_pieces {
     }
     add_calls(of);
     add_locks(of);
-    for (auto& [key, each] : threads_) {
-      each.sums.resize(names_.size());
-      for (auto const& piece : each.pieces) {
-        each.sums[piece.name] += {0, static_cast<double>(piece.when.length()), 1, 0};
-      }
-      each.pieces = innermost(std::move(each.pieces));
-    }
+    for (auto& [key, pieces] : threads_) { pieces = innermost(std::move(pieces)); }
   }
 
-  std::map<thread_key, thread> const& threads() const noexcept { return threads_; }
+  /// The innermost pieces of each thread: in order, and they do not overlap.
+  std::map<thread_key, std::vector<host_piece>> const& threads() const noexcept { return threads_; }
   std::vector<breakdown_key> const& names() const noexcept { return names_; }
 
  private:
@@ -124,9 +113,7 @@ class host_pieces {
   }
   void add(thread_key key, span when, std::uint32_t name) {
     auto const known = threads_.find(key);
-    if (name != no_name && known != threads_.end()) {
-      known->second.pieces.push_back({when, name});
-    }
+    if (name != no_name && known != threads_.end()) { known->second.push_back({when, name}); }
   }
   void add_calls(model const& of) {
     glob const allocations{allocating_calls};
@@ -158,7 +145,7 @@ class host_pieces {
     }
   }
 
-  std::map<thread_key, thread> threads_;
+  std::map<thread_key, std::vector<host_piece>> threads_;
   std::vector<breakdown_key> names_;
 };
 
@@ -179,42 +166,6 @@ void split_up(std::vector<host_piece> const& pieces, span where, Take&& take, Re
   }
   if (from < where.end) { rest(span{from, where.end}); }
 }
-
-}  // namespace detail
-
-/// The run as its host threads saw it, on average over the threads that launched operations (if
-/// none did, over those that called CUDA): a thread that only waits for others is left out.
-///
-/// A moment belongs to the innermost call or lock around it, so a lock inside an allocation counts
-/// as a lock. O(n log n).
-inline time_breakdown host_time_breakdown(view const& rows) {
-  auto const& of = rows.of();
-  auto const& host = rows.index<detail::host_pieces>();
-  std::set<thread_key> launching;
-  for (auto const& each : rows.operations()) {
-    if (each.call != no_row) { launching.insert(of.calls[each.call].thread); }
-  }
-  std::vector<breakdown_entry> sums(host.names().size());
-  double own = 0;
-  double threads = 0;
-  for (auto const& [key, thread] : host.threads()) {
-    if (!launching.empty() && !launching.contains(key)) { continue; }
-    threads += 1;
-    for (std::size_t i = 0; i < sums.size(); ++i) { sums[i] += thread.sums[i]; }
-    detail::split_up(
-        thread.pieces, run_extent(rows),
-        [&](std::uint32_t name, std::int64_t ns) { sums[name].ns += static_cast<double>(ns); },
-        [&](span code) { own += static_cast<double>(code.length()); });
-  }
-  time_breakdown result;
-  if (threads == 0) { return result; }
-  for (std::size_t i = 0; i < sums.size(); ++i) { result[host.names()[i]] = sums[i]; }
-  result[{entry_kind::host_code, std::string{between_calls}}].ns = own;
-  for (auto& [key, sum] : result) { sum.ns /= threads; }
-  return result;
-}
-
-namespace detail {
 
 /// A time in which all devices were idle since the host launched late.
 struct host_wait {
@@ -261,13 +212,13 @@ inline std::vector<host_piece> waits_for_locks(host_pieces const& host,
     is_lock.push_back(kind == entry_kind::lock && !answers.matches(text));
   }
   for (auto const& key : launching) {
-    for (auto const& each : host.threads().at(key).pieces) {
+    for (auto const& each : host.threads().at(key)) {
       if (is_lock[each.name]) { is_taken[each.name] = true; }
     }
   }
   std::vector<host_piece> waits;
-  for (auto const& [key, thread] : host.threads()) {
-    for (auto const& each : thread.pieces) {
+  for (auto const& [key, pieces] : host.threads()) {
+    for (auto const& each : pieces) {
       if (is_taken[each.name]) { waits.push_back(each); }
     }
   }
@@ -319,7 +270,7 @@ inline time_breakdown host_wait_breakdown(view const& rows) {
       if (each.when.begin < each.when.end) { take(own, each.when.length()); }
     } else {
       auto const& call = of.calls[each.call];
-      auto const& pieces = host.threads().at(call.thread).pieces;
+      auto const& pieces = host.threads().at(call.thread);
       auto const traced = overheads.find(call.thread);
       auto const& by_tracer = each.between && traced != overheads.end() ? traced->second : nothing;
       by_tracer.each_outside(each.when, [&](span part) {
@@ -337,7 +288,6 @@ inline time_breakdown host_wait_breakdown(view const& rows) {
       entries[name]->count += ns > 0 ? 1 : 0;
     }
   }
-  for (auto& [key, sum] : result) { sum.total = sum.ns; }
   std::erase_if(result, [](auto const& each) { return each.second.ns == 0; });
   return result;
 }

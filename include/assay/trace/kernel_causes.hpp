@@ -5,7 +5,6 @@
 #pragma once
 
 #include <assay/trace/difference.hpp>
-#include <assay/trace/largest_first.hpp>
 #include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
 
@@ -14,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -105,7 +105,6 @@ constexpr std::string_view to_string(kernel_cause which) noexcept {
 struct kernel_cause_part {
   kernel_cause what = kernel_cause::launches;
   double ns = 0;
-  double share = 0;    ///< part of the whole difference; NaN where the difference is zero
   double control = 0;  ///< the quantity: a count, bytes, cycles a second or a share of 1
   double variant = 0;
 };
@@ -117,7 +116,6 @@ struct kernel_change {
   std::string name;       ///< empty: all kernels that only one side has, together
   double control_ns = 0;  ///< of the run
   double variant_ns = 0;
-  double share = 0;                            ///< part of the whole difference
   bool by_memory = false;                      ///< DRAM is busiest, else issue slots
   std::vector<kernel_cause_part> causes = {};  ///< by falling time
   double unexplained_ns = 0;                   ///< the change of the pace of resident warps
@@ -135,10 +133,6 @@ struct kernel_side {
   double items = 1;
 };
 
-inline double share_of_whole(double ns, double whole) {
-  return whole == 0 ? std::numeric_limits<double>::quiet_NaN() : ns / whole;
-}
-
 /// True if DRAM is busier than the issue slots, on the slower side.
 inline bool needs_memory(kernel_side const& control, kernel_side const& variant) {
   constexpr double a_cycle = 4;  // instructions that an SM can issue
@@ -153,9 +147,8 @@ inline bool needs_memory(kernel_side const& control, kernel_side const& variant)
 /// instructions and clock x instructions a cycle. The change of the pace goes to the occupancy, as
 /// far as the occupancy changed in the same direction; the rest stays unexplained.
 inline kernel_change split_change(std::string name, kernel_side const& control,
-                                  kernel_side const& variant, double whole) {
+                                  kernel_side const& variant) {
   kernel_change made{.name = std::move(name), .control_ns = control.ns, .variant_ns = variant.ns};
-  made.share = share_of_whole(made.delta_ns(), whole);
   made.unexplained_ns = made.delta_ns();
   if (!(control.ns > 0) || !(variant.ns > 0)) { return made; }
   // The change of a product, split by its factors: with `mean` the logarithmic mean of both
@@ -169,7 +162,7 @@ inline kernel_change split_change(std::string name, kernel_side const& control,
     return ratio > 0 && std::isfinite(ratio) ? mean * std::log(ratio) : 0;  // 0: unknown
   };
   auto const add = [&](kernel_cause what, double ns, double before, double after) {
-    if (ns != 0) { made.causes.push_back({what, ns, share_of_whole(ns, whole), before, after}); }
+    if (ns != 0) { made.causes.push_back({what, ns, before, after}); }
   };
   using side = kernel_side const&;
   using value_of = double (*)(kernel_side const&);
@@ -220,7 +213,8 @@ inline kernel_change split_change(std::string name, kernel_side const& control,
   }
   constexpr double rounding = 1e-12;
   if (std::abs(made.unexplained_ns) < rounding * size) { made.unexplained_ns = 0; }
-  largest_first(made.causes, [](kernel_cause_part const& of) { return std::abs(of.ns); });
+  std::ranges::stable_sort(made.causes, std::greater{},
+                           [](kernel_cause_part const& of) { return std::abs(of.ns); });
   return made;
 }
 
@@ -239,7 +233,7 @@ inline std::vector<kernel_change> explain_kernels(trace_difference const& found,
   detail::kernel_side only_control, only_variant;
   bool all_known = true;
   for (auto const& each : found.changes) {
-    if (each.seen_by != perspective::devices || each.what != entry_kind::kernel) { continue; }
+    if (each.what != entry_kind::kernel) { continue; }
     auto const of = [&](breakdown_entry const& sum, totals_by_kernel const& amounts) {
       auto const at = amounts.find(each.name);
       return detail::kernel_side{sum.ns, sum.count,
@@ -255,8 +249,7 @@ inline std::vector<kernel_change> explain_kernels(trace_difference const& found,
           side.items = side.amounts.launches;
           return side;
         };
-        all.push_back(
-            detail::split_change(each.name, scaled(first), scaled(second), found.difference_ns));
+        all.push_back(detail::split_change(each.name, scaled(first), scaled(second)));
       }
       continue;
     }
@@ -270,9 +263,10 @@ inline std::vector<kernel_change> explain_kernels(trace_difference const& found,
     }
   }
   if (all_known && only_control.launches > 0 && only_variant.launches > 0) {
-    all.push_back(detail::split_change({}, only_control, only_variant, found.difference_ns));
+    all.push_back(detail::split_change({}, only_control, only_variant));
   }
-  largest_first(all, [](kernel_change const& of) { return std::abs(of.delta_ns()); });
+  std::ranges::stable_sort(all, std::greater{},
+                           [](kernel_change const& of) { return std::abs(of.delta_ns()); });
   return all;
 }
 

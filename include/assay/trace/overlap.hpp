@@ -46,9 +46,10 @@ constexpr copy_direction direction_of(copy_kind kind) noexcept {
   return at < by_kind.size() ? by_kind[at] : other;
 }
 
-/// The names of communication kernels: NCCL's, NVSHMEM's and all-reduces.
+/// The names of communication kernels: NCCL's, NVSHMEM's and other collectives.
 inline constexpr char const* communication_kernels =
-    "^nccl|ncclKernel|ncclDevKernel|nvshmem|all_reduce|AllReduce";
+    "^nccl|ncclKernel|ncclDevKernel|nvshmem|all_reduce|allreduce|AllReduce|all_gather|"
+    "reduce_scatter|cross_device_reduce";
 
 /// The copies of one direction.
 struct direction_overlap {

@@ -71,16 +71,6 @@ struct step_repetition {
 
 namespace detail {
 
-inline std::string name_of(model const& of, gpu_operation const& which) {
-  if (which.kind == operation_kind::kernel) {
-    auto const& row = of.kernels[which.row];
-    return std::string{of.strings[row.short_name != 0 ? row.short_name : row.name]};
-  }
-  return which.kind == operation_kind::copy     ? "[copy]"
-         : which.kind == operation_kind::memset ? "[set]"
-                                                : "[graph]";
-}
-
 /// The range of an operation is the innermost one: it holds no other.
 inline void add_operation(step_repetition& to, view const& rows, range_record const& range) {
   auto const& of = rows.of();
@@ -93,7 +83,7 @@ inline void add_operation(step_repetition& to, view const& rows, range_record co
   auto& made = to.operations.emplace_back();
   made.part = of.strings[range.name];
   rows.visit(range, [&](gpu_operation const& each) {
-    made.work[name_of(of, each)] += {1, each.when.length()};
+    made.work[operation_name(of, each, true)] += {1, each.when.length()};
   });
 }
 

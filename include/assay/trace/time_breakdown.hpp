@@ -43,17 +43,18 @@ constexpr std::string_view to_string(entry_kind kind) noexcept {
   return names[static_cast<std::size_t>(kind)];
 }
 
+/// True for an entry of the host: a time in which devices waited for it.
+constexpr bool is_of_host(entry_kind kind) noexcept { return kind >= entry_kind::call; }
+
 /// The sums of one entry, for one run: a mean over several runs has fractions.
 struct breakdown_entry {
-  double ns = 0;     ///< part of the run; operations at the same time share that time evenly
-  double total = 0;  ///< plain sum of durations, ns
+  double ns = 0;  ///< part of the run; operations at the same time share that time evenly
   double count = 0;
   double bytes = 0;
   bool operator==(breakdown_entry const&) const = default;
 
   breakdown_entry& operator+=(breakdown_entry const& more) noexcept {
     ns += more.ns;
-    total += more.total;
     count += more.count;
     bytes += more.bytes;
     return *this;
@@ -168,7 +169,7 @@ inline time_breakdown device_time_breakdown(view const& rows) {
   auto first = all.front().when;
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto const [entry, bytes] = of_operation(all[i]);
-    *entry += {shares[i], static_cast<double>(all[i].when.length()), 1, static_cast<double>(bytes)};
+    *entry += {shares[i], 1, static_cast<double>(bytes)};
     first = around(first, all[i].when);
   }
   std::array<double, idle_causes> counts{};
@@ -179,12 +180,12 @@ inline time_breakdown device_time_breakdown(view const& rows) {
   });
   for (std::size_t i = 0; i < idle_causes; ++i) {
     auto const ns = static_cast<double>(idle[i]);
-    result[{entry_kind::idle, std::string{to_string(static_cast<idle_cause>(i))}}] = {ns, ns,
-                                                                                      counts[i], 0};
+    result[{entry_kind::idle, std::string{to_string(static_cast<idle_cause>(i))}}] = {ns, counts[i],
+                                                                                      0};
   }
   auto const edge = [&](std::string_view name, std::int64_t length) {
     auto const ns = static_cast<double>(length);
-    result[{entry_kind::edge, std::string{name}}] = {ns, ns, 1, 0};
+    result[{entry_kind::edge, std::string{name}}] = {ns, 1, 0};
   };
   edge(before_first_work, first.begin - extent.begin);
   edge(after_last_work, extent.end - first.end);

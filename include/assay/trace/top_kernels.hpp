@@ -6,6 +6,7 @@
 
 #include <assay/trace/glob.hpp>
 #include <assay/trace/gpu_operation.hpp>
+#include <assay/trace/overlap.hpp>
 #include <assay/trace/summary_statistics.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/view.hpp>
@@ -65,9 +66,7 @@ inline kernel_classifier default_classes() {
     return class_rule{name, glob{names}};
   };
   return kernel_classifier{{
-      rule("communication",
-           "^nccl|ncclKernel|ncclDevKernel|nvshmem|all_reduce|allreduce|AllReduce|"
-           "all_gather|reduce_scatter|cross_device_reduce"),
+      rule("communication", communication_kernels),
       rule("attention",
            "flash_fwd|flash_bwd|flash::|fmha|FlashAttn|attention_kernel|_attention|"
            "mha_fwd|mha_bwd|sdpa"),

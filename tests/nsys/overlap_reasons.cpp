@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace_stats/overlap_reasons.hpp"
 #include "catch.hpp"
 
 #include "trace/golden.hpp"
-#include "trace_stats/select.hpp"
+
+#include <assay/nsys/overlap_reasons.hpp>
+#include <assay/nsys/select.hpp>
 
 #include <algorithm>
 #include <vector>
 
-using namespace assay::examples;
 using namespace assay::trace;
 using namespace assay::test::golden;
 using enum overlap_obstacle;

@@ -3,8 +3,7 @@
 /// Sentences on the overlap of copies and kernels, and its obstacles.
 #pragma once
 
-#include "overlap_reasons.hpp"
-
+#include <assay/nsys/overlap_reasons.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/trace/labels.hpp>
@@ -16,18 +15,18 @@
 #include <string_view>
 #include <vector>
 
-namespace assay::examples {
+namespace assay::report {
 
 namespace detail {
 
 /// A part of a whole as a percentage; `percent` would show three decimals of nothing.
 inline std::string part_text(std::int64_t part, std::int64_t whole) {
   if (part == 0 || whole == 0) { return "0 %"; }
-  return report::percent(static_cast<double>(part) / static_cast<double>(whole));
+  return percent(static_cast<double>(part) / static_cast<double>(whole));
 }
 
-constexpr std::string_view obstacle_words(overlap_obstacle what) noexcept {
-  constexpr std::array<std::string_view, overlap_obstacles> words{
+constexpr std::string_view obstacle_words(trace::overlap_obstacle what) noexcept {
+  constexpr std::array<std::string_view, trace::overlap_obstacles> words{
       "the device ran no kernel that they could run beside",
       "the kernels next to them are in their own stream, which runs one thing after the other",
       "they or the kernels next to them are in the legacy default stream, which waits for all "
@@ -43,18 +42,17 @@ constexpr std::string_view obstacle_words(overlap_obstacle what) noexcept {
 }
 
 /// The records that show an obstacle: the worst copy, the kernel and the call beside it.
-inline std::string evidence(trace::model const& of, overlap_reason const& reason) {
-  using report::detail::nanoseconds, report::detail::short_name;
+inline std::string evidence(trace::model const& of, trace::overlap_reason const& reason) {
   if (reason.copy == trace::no_row) { return {}; }
   auto const& copy = of.copies[reason.copy];
   auto text = "worst: " + trace::copy_label(copy.kind) + " of " +
-              report::byte_size(static_cast<double>(copy.bytes)) + " at " +
+              byte_size(static_cast<double>(copy.bytes)) + " at " +
               nanoseconds(copy.when.begin - of.window.begin) + " in stream " +
               std::to_string(copy.where.stream);
   if (reason.kernel != trace::no_row) {
     auto const& kernel = of.kernels[reason.kernel];
-    text += ", kernel " + short_name(of.strings[kernel.name]) + " in stream " +
-            std::to_string(kernel.where.stream);
+    text += ", kernel " + shortened(trace::short_kernel_name(of.strings[kernel.name])) +
+            " in stream " + std::to_string(kernel.where.stream);
   }
   if (reason.call != 0) {
     text += ", call " + std::string{trace::plain_name(of.strings[reason.call])};
@@ -66,9 +64,9 @@ inline std::string evidence(trace::model const& of, overlap_reason const& reason
 
 /// Answers "do copies overlap kernels here, how much, and if not, why", one sentence a line. `of`
 /// is the model that was explained.
-inline std::vector<std::string> overlap_sentences(overlap_explanation const& found,
+inline std::vector<std::string> overlap_sentences(trace::overlap_explanation const& found,
                                                   trace::model const& of) {
-  using report::detail::counted, report::detail::nanoseconds;
+  using detail::counted, detail::nanoseconds;
   std::vector<std::string> lines;
   auto const migrations = [&] {
     for (auto const& device : found.devices) {
@@ -77,7 +75,7 @@ inline std::vector<std::string> overlap_sentences(overlap_explanation const& fou
       lines.push_back(
           trace::device_label(of, device.device) + " migrated pages of unified memory in " +
           counted(use.count, "transfer", "transfers") + ", " +
-          report::byte_size(static_cast<double>(use.bytes)) + " in " + nanoseconds(use.busy_ns) +
+          byte_size(static_cast<double>(use.bytes)) + " in " + nanoseconds(use.busy_ns) +
           ", while kernels ran for " + detail::part_text(use.hidden_ns, use.busy_ns) +
           " of it; such a transfer is no copy that a stream could order.");
     }
@@ -102,8 +100,8 @@ inline std::vector<std::string> overlap_sentences(overlap_explanation const& fou
       lines.push_back(trace::device_label(of, device.device) + ", " +
                       std::string{to_string(static_cast<trace::copy_direction>(i))} + ": " +
                       counted(use.count, "copy", "copies") + ", " +
-                      report::byte_size(static_cast<double>(use.bytes)) + " at " +
-                      report::rate(use.gigabytes_per_second() * 1e9, "B") + ", " +
+                      byte_size(static_cast<double>(use.bytes)) + " at " +
+                      rate(use.gigabytes_per_second() * 1e9, "B") + ", " +
                       detail::part_text(use.hidden_ns, use.busy_ns) + " hidden.");
     }
     if (device.duplex_ns > 0) {
@@ -126,4 +124,4 @@ inline std::vector<std::string> overlap_sentences(overlap_explanation const& fou
   return lines;
 }
 
-}  // namespace assay::examples
+}  // namespace assay::report

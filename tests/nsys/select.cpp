@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace_stats/select.hpp"
 #include "catch.hpp"
 
 #include "trace/golden.hpp"
+
+#include <assay/nsys/select.hpp>
 
 #include <vector>
 
 using namespace assay::trace;
 using namespace assay::test::golden;
-using assay::examples::select;
 
 namespace {
 
@@ -122,4 +122,26 @@ TEST_CASE("page faults go by their device, and a filter by range takes none") {
   auto const in_range = select(b.trace, {.range = "r"});
   CHECK(in_range.of().host_faults.empty());
   CHECK(in_range.of().device_faults.empty());
+}
+
+TEST_CASE("each instance of a range is a part, in order of begin over threads, up to a number") {
+  builder b;
+  b.range("r", {0, 100});
+  b.range("r", {200, 300}, second_thread);
+  b.range("r", {400, 500});
+  b.range("inner", {410, 420});
+  b.launch("k", {10, 20}, {1000, 1010});
+  b.launch("k", {210, 220}, {1100, 1110}, {}, second_thread);
+  b.launch("k", {230, 240}, {1200, 1210}, {}, second_thread);
+  b.launch("k", {250, 260}, {1300, 1310});  // of the thread that has no range then
+  b.launch("k", {410, 420}, {1400, 1410});
+  auto const all = instances(b.trace, {.range = "r"}, 9);
+  REQUIRE(all.size() == 3);
+  CHECK(kernels(all[0]) == rows{0});
+  CHECK(kernels(all[1]) == rows{1, 2});
+  CHECK(kernels(all[2]) == rows{4});
+  CHECK(calls(all[1]) == rows{1, 2});
+  CHECK(ranges(all[2]) == rows{2, 3});
+  CHECK(instances(b.trace, {.range = "r"}, 2).size() == 2);
+  CHECK(instances(b.trace, {.range = "none"}, 2).empty());
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace_stats/overlap_words.hpp"
 #include "catch.hpp"
 
 #include "trace/golden.hpp"
 
+#include <assay/report/overlap_words.hpp>
+
 #include <string>
 #include <vector>
 
-using namespace assay::examples;
+using namespace assay;
 using namespace assay::test::golden;
 using assay::test::contains;
 
@@ -15,7 +16,9 @@ namespace {
 
 std::string overlap_words(model const& of) {
   std::string all;
-  for (auto const& line : overlap_sentences(explain_overlap(view{of}), of)) { all += line + "\n"; }
+  for (auto const& line : report::overlap_sentences(explain_overlap(view{of}), of)) {
+    all += line + "\n";
+  }
   return all;
 }
 
@@ -35,7 +38,7 @@ TEST_CASE("copies in one stream: how much, how fast, and why they are exposed") 
         "GPU (0), Device-to-Host: 1 copy, 1.00 KiB at 2.05 GB/s, 0 % hidden.\n"
         "2 copies, exposed for 1.500 us: the kernels next to them are in their own stream, which "
         "runs one thing after the other (worst: [CUDA memcpy Host-to-Device] of 1.00 MiB at 1.000 "
-        "us in stream 13, kernel gemm<float> in stream 13, call cudaMemcpyAsync).\n");
+        "us in stream 13, kernel gemm in stream 13, call cudaMemcpyAsync).\n");
   b.trace.copies[1].where.stream = 14;
   b.trace.copies[1].when = {4000, 5500};
   CHECK_THAT(overlap_words(b.trace),
@@ -68,6 +71,6 @@ TEST_CASE("an obstacle that is not the only one is said to be so") {
 
 TEST_CASE("every obstacle has words") {
   for (std::size_t i = 0; i < overlap_obstacles; ++i) {
-    CHECK(!assay::examples::detail::obstacle_words(static_cast<overlap_obstacle>(i)).empty());
+    CHECK(!report::detail::obstacle_words(static_cast<overlap_obstacle>(i)).empty());
   }
 }

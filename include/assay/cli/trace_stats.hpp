@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The tables of traces in files, as a program.
+/// `trace_stats`: the tables of traces in files, as a program. Needs CLI11, nlohmann_json and
+/// SQLite.
 #pragma once
 
-#include "difference_table.hpp"
-#include "options.hpp"
-#include "overlap_reasons.hpp"
-#include "overlap_words.hpp"
-#include "phases.hpp"
-#include "range_kernels.hpp"
-#include "select.hpp"
-
 #include <assay/chrome/chrome.hpp>
+#include <assay/chrome/json_text.hpp>
 #include <assay/cli/guarded.hpp>
+#include <assay/cli/trace_stats_options.hpp>
 #include <assay/core/atomic_file.hpp>
+#include <assay/nsys/answers.hpp>
+#include <assay/nsys/overlap_reasons.hpp>
+#include <assay/nsys/range_tables.hpp>
 #include <assay/nsys/reports.hpp>
+#include <assay/nsys/select.hpp>
 #include <assay/nsys/sqlite_read.hpp>
-#include <assay/report/explanation.hpp>
-#include <assay/report/trace_json.hpp>
+#include <assay/report/escape.hpp>
+#include <assay/report/overlap_words.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/trace/difference.hpp>
+#include <assay/trace/explanation.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -30,17 +30,18 @@
 #include <ostream>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-namespace assay::examples {
+namespace assay::cli {
 
 /// Answers the questions, file by file.
-class stats_printer {
+class trace_stats_printer {
  public:
-  stats_printer(stats_options const& asked, std::ostream& out) : asked_(asked), out_(out) {}
+  trace_stats_printer(trace_stats_options const& asked, std::ostream& out)
+      : asked_(asked), out_(out) {}
 
   void print() {
     if (asked_.diff) {
@@ -48,20 +49,19 @@ class stats_printer {
       return finish();
     }
     for (auto const& path : asked_.files) {
-      auto const of = trace::read_nsys(path);
-      asked_.require_any(path, of);
+      auto const of = read(path);
       if (asked_.files.size() > 1 && is_text() && asked_.output.empty()) {
         out_ << "## " << path << "\n\n";
       }
-      auto const rows = select(of, asked_.filter(of));
+      auto const rows = trace::select(of, asked_.filter(of));
       if (!asked_.perfetto.empty()) { trace::write_chrome(rows.of(), asked_.perfetto); }
       if (asked_.answers) { answers(path, rows); }
       tables(path, of, rows);
       if (asked_.explain_overlap) {
         print_sentences(path, "explain_overlap",
-                        overlap_sentences(explain_overlap(rows), rows.of()));
+                        report::overlap_sentences(trace::explain_overlap(rows), rows.of()));
       }
-      if (is_text()) { print_losses(rows); }
+      print_losses(rows);
     }
     finish();
   }
@@ -75,6 +75,12 @@ class stats_printer {
   bool is_text() const { return asked_.format == "text"; }
   bool is_json() const { return asked_.format == "json"; }
 
+  trace::model read(std::string const& path) const {
+    auto made = trace::read_nsys(path);
+    asked_.require_any(path, made);
+    return made;
+  }
+
   /// Writes the JSON. One report is a document. Several reports are the members of an object, and
   /// several files are objects in an object.
   void finish() {
@@ -83,34 +89,20 @@ class stats_printer {
       return;
     }
     if (!is_json() || !asked_.output.empty()) { return; }
-    if (asked_.files.size() == 1) {
-      write_members(asked_.files.front());
-    } else {
-      auto separator = "{\n";
-      for (auto const& path : std::set(asked_.files.begin(), asked_.files.end())) {
-        out_ << separator << quoted(path) << ": ";
-        write_members(path);
-        separator = ",\n";
+    auto const several = asked_.files.size() > 1;
+    auto separator = several ? "{\n" : "";
+    for (auto const& path : std::set(asked_.files.begin(), asked_.files.end())) {
+      out_ << separator << (several ? trace::quoted(path) + ": " : "");
+      separator = "{";
+      for (auto const& each : documents_) {
+        if (each.path != path) { continue; }
+        out_ << separator << '\n' << trace::quoted(each.name) << ": " << each.text;
+        separator = ",";
       }
-      out_ << '}';
+      out_ << (separator[0] == '{' ? "{}" : "}");
+      separator = ",\n";
     }
-    out_ << '\n';
-  }
-
-  static std::string quoted(std::string const& text) {
-    return report::document(text).dump(-1, ' ', false, report::document::error_handler_t::replace);
-  }
-
-  /// Writes the reports of one file as the members of an object.
-  void write_members(std::string const& path) {
-    out_ << '{';
-    bool first = true;
-    for (auto const& each : documents_) {
-      if (each.path != path) { continue; }
-      out_ << (first ? "\n" : ",\n") << quoted(each.name) << ": " << each.text;
-      first = false;
-    }
-    out_ << '}';
+    out_ << (several ? "}\n" : "\n");
   }
 
   /// Reports that were not asked for by name are left out where they would be empty.
@@ -124,47 +116,64 @@ class stats_printer {
       }
     }
     for (auto const& name : asked_.reports) { print_table(path, make(name, of, rows), true); }
-    if (asked_.phases.size() == 2) {
-      std::vector<phase> phases;
-      for (auto const& name : asked_.phases) {
-        auto by = asked_.filter_by(name, of);
-        by.any_thread = true;
-        phases.push_back({name, select(of, by)});
-      }
-      print_table(path, compare_phases(phases[0], phases[1], asked_.classifier()), true);
-    }
+    if (asked_.phases.empty()) { return; }
+    auto const phase_of = [&](std::string const& name) {
+      auto by = asked_.filter_by(name, of);
+      by.any_thread = true;
+      return trace::phase{name, trace::select(of, by)};
+    };
+    print_table(path,
+                trace::compare_phases(phase_of(asked_.phases[0]), phase_of(asked_.phases[1]),
+                                      asked_.classifier()),
+                true);
   }
 
   void answers(std::string const& path, trace::view const& rows) {
-    trace_answers const found{rows, asked_.answer, asked_.classifier()};
-    print_table(path, found.answers(), true);
-    print_table(path, found.kernels(), false);
-    if (is_text() || is_json()) { print_sentences(path, "answer_notes", found.notes()); }
+    auto const found = trace::answers_of(rows, asked_.answer, asked_.classifier());
+    print_table(path, found.answers, true);
+    print_table(path, found.kernels, false);
+    if (asked_.format != "csv") { print_sentences(path, "answer_notes", found.notes); }
   }
 
   trace::table make(std::string_view name, trace::model const& of, trace::view const& rows) const {
-    if (name == "range_kernels") { return range_kernels(trace::view{of}, asked_.filter(of)); }
+    if (name == "range_kernels") { return trace::range_kernels(of, asked_.filter(of)); }
     if (name == "class_shares") { return trace::class_shares(rows, asked_.classifier()); }
     return trace::make_report(name, rows);
   }
 
+  /// The runs of a file, to be paired with those of another: the instances of a range, else the
+  /// whole trace.
+  std::vector<trace::run_breakdown> runs_of(trace::model const& of, trace::view const& rows) const {
+    constexpr std::size_t most = 200;
+    std::vector<trace::run_breakdown> made;
+    if (asked_.range.empty()) { return {trace::breakdown_of(rows)}; }
+    for (auto const& each : trace::instances(of, asked_.filter(of), most)) {
+      made.push_back(trace::breakdown_of(each));
+    }
+    return made;
+  }
+
   void differences() {
     auto const& paths = asked_.files;
-    auto const of = trace::read_nsys(paths[0]);
-    auto const other = trace::read_nsys(paths[1]);
-    asked_.require_any(paths[0], of);
-    asked_.require_any(paths[1], other);
-    auto const rows = select(of, asked_.filter(of));
-    auto const other_rows = select(other, asked_.filter(other));
-    auto const time = trace::run_extent(other_rows).length() - trace::run_extent(rows).length();
-    auto const changed = trace::difference({rows}, {other_rows}, static_cast<double>(time));
-    if (is_text()) { print_sentences(paths[1], "difference", report::sentences(changed)); }
-    print_table(paths[1], difference_table(changed), !is_text());
+    auto const of = read(paths[0]), other = read(paths[1]);
+    auto const rows = trace::select(of, asked_.filter(of));
+    auto const other_rows = trace::select(other, asked_.filter(other));
+    auto first = runs_of(of, rows), second = runs_of(other, other_rows);
+    auto const pairs = std::min(first.size(), second.size());
+    auto const left = std::max(first.size(), second.size()) - pairs;
+    first.resize(pairs);
+    second.resize(pairs);
+    auto const changed = trace::paired_difference(first, second);
+    if (is_text()) {
+      auto lines = report::sentences(changed, "instances of the range in each");
+      if (left > 0) { lines.push_back(std::to_string(left) + " instances have no partner."); }
+      print_sentences(paths[1], "difference", lines);
+    }
+    print_table(paths[1], trace::difference_table(changed), !is_text());
     for (auto const& name : asked_.reports) {
       print_table(paths[0], make(name, of, rows), true);
       print_table(paths[1], make(name, other, other_rows), true);
     }
-    if (!is_text()) { return; }
     print_losses(rows);
     print_losses(other_rows);
   }
@@ -172,7 +181,9 @@ class stats_printer {
   void print_sentences(std::string const& path, std::string const& name,
                        std::vector<std::string> const& lines) {
     if (is_json()) {
-      documents_.push_back({path, name, report::document(lines).dump() + "\n"});
+      std::string text;
+      for (auto const& line : lines) { text += (text.empty() ? "[" : ",") + trace::quoted(line); }
+      documents_.push_back({path, name, (text.empty() ? "[" : text) + "]\n"});
       return;
     }
     for (auto const& line : lines) { out_ << report::wrapped(report::printable(line), "", "  "); }
@@ -190,26 +201,24 @@ class stats_printer {
     write(text, of);
     if (asked_.output.empty()) {
       documents_.push_back({path, of.name(), text.str()});
-      return;
+    } else {
+      auto name = asked_.output;
+      if (asked_.files.size() > 1) { name += "_" + std::filesystem::path{path}.stem().string(); }
+      name += "_" + of.name() + (is_text() ? ".txt" : "." + asked_.format);
+      write_atomically(name, text.str());
+      out_ << name << '\n';
     }
-    auto name = asked_.output;
-    if (asked_.files.size() > 1) { name += "_" + std::filesystem::path{path}.stem().string(); }
-    name += "_" + of.name() + (is_text() ? ".txt" : "." + asked_.format);
-    write_atomically(name, text.str());
-    out_ << name << '\n';
   }
 
   void write(std::ostream& to, trace::table const& of) const {
     if (asked_.format == "csv") { return report::csv_table(to, of); }
-    if (asked_.format == "json") { return report::json_table(to, of); }
-    if (of.rows() == 0) {
-      to << "SKIPPED: the trace has no data for " << of.name() << ".\n";
-    } else {
-      report::text(to, of);
-    }
+    if (is_json()) { return report::json_table(to, of); }
+    if (of.rows() > 0) { return report::text(to, of); }
+    to << "SKIPPED: the trace has no data for " << of.name() << ".\n";
   }
 
   void print_losses(trace::view const& rows) {
+    if (!is_text()) { return; }
     auto const& of = rows.whole();
     auto lines = trace::loss_notes(of);
     auto const of_cuda = [](auto const& call) { return call.layer != trace::api::os; };
@@ -232,7 +241,7 @@ class stats_printer {
     }
   }
 
-  stats_options const& asked_;
+  trace_stats_options const& asked_;
   std::ostream& out_;
   std::vector<document> documents_;
 };
@@ -242,16 +251,16 @@ inline int trace_stats(int argc, char const* const* argv, std::ostream& out, std
   CLI::App app{
       "Prints the tables of `nsys stats`, and further tables of assay, from SQLite exports of "
       "nsys."};
-  stats_options asked;
+  trace_stats_options asked;
   asked.add_to(app);
   auto const body = [&]() -> int {
-    asked.validate(app);
+    asked.validate();
     try {
-      stats_printer{asked, out}.print();
+      trace_stats_printer{asked, out}.print();
     } catch (read_error const& error) { throw std::invalid_argument(error.what()); }
-    return cli::ok;
+    return ok;
   };
-  return cli::guarded(app, argc, argv, body, out, err);
+  return guarded(app, argc, argv, body, out, err);
 }
 
-}  // namespace assay::examples
+}  // namespace assay::cli

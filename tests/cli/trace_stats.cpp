@@ -1,13 +1,12 @@
 // assay-uses: sqlite
 
 // SPDX-License-Identifier: Apache-2.0
-#include "trace_stats/trace_stats.hpp"
 #include "catch.hpp"
 #include "cli/outcome.hpp"
 #include "trace/files.hpp"
 #include "trace/golden.hpp"
 
-#include <assay/cli/gate.hpp>
+#include <assay/cli/trace_stats.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite.hpp>
 
@@ -34,7 +33,7 @@ namespace cli = assay::cli;
 namespace {
 
 outcome run(std::vector<std::string> const& words) {
-  return assay::test::outcome_of(words, assay::examples::trace_stats);
+  return assay::test::outcome_of(words, cli::trace_stats);
 }
 
 /// Two steps, each a forward with a product and, in the step alone, an optimiser.
@@ -156,8 +155,8 @@ TEST_CASE("two files are told apart: what changed, with most of it first") {
   auto const a = (here / "a.sqlite").string();
   auto const b = (here / "b.sqlite").string();
   auto const what = run({"--diff", a, b});
-  CHECK_THAT(what.out, contains("Of +700.0 ns, devices explain +") &&
-                           contains("kernel gemm<float>: +1.000 us") &&
+  CHECK_THAT(what.out, contains("Traced, they differ by +700.0 ns. Its parts:") &&
+                           contains("Devices: kernel gemm: +1.000 us") &&
                            contains("What Changed (difference)"));
   auto const table = run({a, b, "--diff", "--json"});
   CHECK(nlohmann::json::parse(table.out)[0].at("Name") == "gemm<float>");
@@ -165,7 +164,7 @@ TEST_CASE("two files are told apart: what changed, with most of it first") {
   CHECK_THAT(several.out, contains("## " + a + "\n") && contains("## " + b + "\n"));
 }
 
-TEST_CASE("a difference adds up in its first lines, and counts whole things") {
+TEST_CASE("a difference is told by its parts, and counts whole things") {
   folder const here;
   write_nsys(steps(), here / "a.sqlite");
   auto slower = steps();
@@ -174,16 +173,39 @@ TEST_CASE("a difference adds up in its first lines, and counts whole things") {
   write_nsys(slower, here / "b.sqlite");
   auto const a = (here / "a.sqlite").string();
   auto const what = run({"--diff", a, (here / "b.sqlite").string()});
-  // What the host explains is not among what devices explain.
-  CHECK_THAT(what.out, contains("Of +1.100 us, devices explain +0 s") &&
-                           !contains("Devices: devices idle, host") &&
-                           contains("Devices waiting for the host (split up below): "));
+  // The time for which devices waited is told by what the host did.
+  CHECK_THAT(what.out, contains("Traced, they differ by +1.100 us") &&
+                           !contains("idle, host bound") && contains("Waits: host code "));
   auto const table = run({"--diff", a, (here / "b.sqlite").string(), "--csv"}).out;
-  CHECK_THAT(table, contains(",1400,") && !contains(".0,1"));
+  CHECK_THAT(table, contains(",900,") && !contains(".0,1"));
   auto const same = run({"--diff", a, a});
   CHECK(same.code == cli::ok);
   CHECK_THAT(same.out, contains("do not differ") && !contains("SKIPPED") && !contains("+0 s"));
   CHECK(nlohmann::json::parse(run({"--diff", a, a, "--json"}).out).empty());
+}
+
+TEST_CASE("with a range, a difference is one of its instances, paired one by one") {
+  folder const here;
+  auto const run_of = [](int steps, std::int64_t kernel) {
+    builder b;
+    for (int i = 0; i < steps; ++i) {
+      auto const at = 10'000 * i;
+      b.range("step", {at, at + 5000});
+      b.launch("gemm", {at, at + 100}, {at + 200, at + 200 + kernel});
+      b.call("cudaDeviceSynchronize_v3020", {at + 100, at + 300 + kernel});
+      b.launch("other", {at + 6000, at + 6100}, {at + 6200, at + 9000});  // outside
+    }
+    return b.trace;
+  };
+  write_nsys(run_of(10, 600), here / "a.sqlite");
+  write_nsys(run_of(20, 800), here / "b.sqlite");
+  auto const what = run(
+      {"--diff", (here / "a.sqlite").string(), (here / "b.sqlite").string(), "--range", "step"});
+  CHECK_THAT(what.out, contains("Traced, 10 instances of the range in each differ by +200.0 ns "
+                                "[+200.0, +200.0]. Its parts, whose\n  intervals hold together "
+                                "at 95 %:") &&
+                           contains("Devices: kernel gemm: +200.0 ns [+200.0, +200.0].") &&
+                           contains("10 instances have no partner.") && !contains("kernel  other"));
 }
 
 TEST_CASE("a phase has what other threads launched in it") {
@@ -474,7 +496,7 @@ TEST_CASE("passes are the ranges of a name, without warm-ups; unequal ones are r
   CHECK(kernels[0].at("Forward Count") == 3);
   CHECK(kernels[0].at("Step Count") == 4);
   refused(ask({"--warm-ups", "3"}), {"--warm-ups 3", "3 repetitions"});
-  refused(run({(here / "a.sqlite").string(), "--softmax", "x"}), {"--softmax goes with --answers"});
+  refused(run({(here / "a.sqlite").string(), "--softmax", "x"}), {"--softmax requires --answers"});
 }
 
 TEST_CASE("attention in one kernel has no softmax of its own, and a trace may hold one pass") {

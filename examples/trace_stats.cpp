@@ -4,10 +4,10 @@
 // assay-uses: sqlite cli
 // assay-test-args: --help
 
-#include "trace_stats.hpp"
+#include <assay/cli/trace_stats.hpp>
 
 #include <iostream>
 
 int main(int argc, char** argv) {
-  return assay::examples::trace_stats(argc, argv, std::cout, std::cerr);
+  return assay::cli::trace_stats(argc, argv, std::cout, std::cerr);
 }

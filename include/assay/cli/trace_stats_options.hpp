@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The options of `trace_stats`, and the part of a trace that they choose. Needs CLI11.
+#pragma once
+
+#include <assay/cli/parse.hpp>
+#include <assay/nsys/answers.hpp>
+#include <assay/nsys/reports.hpp>
+#include <assay/nsys/select.hpp>
+#include <assay/report/trace_words.hpp>
+#include <assay/trace/labels.hpp>
+#include <assay/trace/model.hpp>
+#include <assay/trace/top_kernels.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::cli {
+
+namespace detail {
+
+/// Refuses the value of an option that chooses nothing of a trace, naming what there is.
+[[noreturn]] inline void refuse_choice(std::string const& choice, std::string const& path,
+                                       std::string const& lacks, std::string const& kind,
+                                       std::vector<std::string> const& known) {
+  constexpr std::size_t most = 8;
+  std::string there = known.empty() ? ", and none at all" : "; it has " + kind + ": ";
+  for (std::size_t i = 0; i < std::min(most, known.size()); ++i) {
+    there += (i == 0 ? "" : ", ") + known[i];
+  }
+  if (known.size() > most) { there += ", ..."; }
+  throw std::invalid_argument(choice + ": " + path + " has no " + lacks + there);
+}
+
+inline bool is_trace_report(std::string const& name) {
+  auto const named = [&](auto const& some) {
+    return std::ranges::any_of(some, [&](auto const& each) { return each.name == name; });
+  };
+  return named(trace::reports) || named(trace::own_reports) || name == "range_kernels";
+}
+
+}  // namespace detail
+
+/// The options of the command line.
+struct trace_stats_options {
+  std::vector<std::string> files, reports, classes, phases;
+  std::string format = "text", range, kernel, output, perfetto;
+  std::optional<std::int32_t> device;
+  std::optional<std::uint32_t> stream;
+  bool explain_overlap = false, diff = false, csv = false, json = false, answers = false;
+  trace::answer_options answer;
+
+  void add_to(CLI::App& app) {
+    app.add_option("FILE", files,
+                   "exports of nsys (`nsys export --type sqlite`), or traces of assay")
+        ->required();
+    app.add_option("--report", reports, "these reports only, by name; several, or with commas")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    auto* const any = app.add_option("--format", format, "text, csv or json");
+    any->capture_default_str();
+    auto* const is_csv = app.add_flag("--csv", csv, "the same as --format csv")->excludes(any);
+    app.add_flag("--json", json, "the same as --format json")->excludes(any)->excludes(is_csv);
+    app.add_option("--range", range,
+                   "what ranges of this name, or DOMAIN:NAME, launched or did; a glob");
+    app.add_option("--device", device, "work on this device");
+    app.add_option("--stream", stream, "work in this stream");
+    app.add_option("--kernel", kernel, "kernels with this in their name; a glob");
+    app.add_option("--output", output, "write each report to PREFIX_REPORT.EXTENSION")
+        ->type_name("PREFIX");
+    app.add_option("--phases", phases,
+                   "compare two ranges, with what all threads launched in them, by class of work")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("A,B");
+    app.add_option("--class", classes,
+                   "a class of kernels for the shares, before the built-in ones")
+        ->allow_extra_args(false)
+        ->type_name("NAME=GLOB");
+    app.add_flag("--explain-overlap", explain_overlap,
+                 "say whether copies overlap kernels, how much, and if not, why");
+    app.add_flag("--diff", diff,
+                 "say what changed from the first of two FILEs to the second; with --range, from "
+                 "instance to instance of the range");
+    auto* const questions = app.add_flag(
+        "--answers", answers,
+        "answer five questions about a transformer: clocks, kernels and their counts in one pass, "
+        "products, softmax against products");
+    auto const of_answers = [&](char const* option, auto& to, char const* what) {
+      return app.add_option(option, to, what)->needs(questions)->capture_default_str();
+    };
+    of_answers("--forward", answer.forward, "the ranges of forward passes; a glob");
+    of_answers("--step", answer.step, "the ranges of steps of training; a glob");
+    of_answers("--softmax", answer.softmax, "the ranges of the softmax of attention; a glob");
+    of_answers("--attention", answer.attention, "the ranges of attention; a glob");
+    of_answers("--warm-ups", answer.warm_ups, "repetitions to leave out first")
+        ->check(CLI::NonNegativeNumber);
+    of_answers("--head-size", answer.head_size, "elements of a head")->check(CLI::PositiveNumber);
+    app.add_option("--perfetto", perfetto, "write the trace as JSON for Perfetto")
+        ->type_name("OUT.json");
+    std::string known = "Reports:";
+    for (auto const& each : trace::reports) { known.append(" ").append(each.name); }
+    known += "; of assay alone:";
+    for (auto const& each : trace::own_reports) { known.append(" ").append(each.name); }
+    app.footer(known + "; with --range also range_kernels.\nExit codes: 0 done; 2 bad input; " +
+               "4 failed (memory, file).");
+  }
+
+  void validate() {
+    if (csv) { format = "csv"; }
+    if (json) { format = "json"; }
+    choose("--format", "format", format, {"text", "csv", "json"});
+    take_reports_from_files();
+    if (!phases.empty() && phases.size() != 2) {
+      throw std::invalid_argument("--phases names two ranges, as in --phases forward,step");
+    }
+    auto const of_files = [&](char const* option, bool given, std::size_t count) {
+      if (!given || files.size() == count) { return; }
+      throw std::invalid_argument(std::string{option} + " goes with " +
+                                  (count == 1 ? "one FILE" : "two FILEs") + ", not " +
+                                  std::to_string(files.size()));
+    };
+    of_files("--diff", diff, 2);
+    of_files("--perfetto", !perfetto.empty(), 1);
+    for (auto const& name : reports) {
+      if (name == "range_kernels" && !range.empty()) { continue; }
+      trace::model const none;
+      (void)trace::make_report(name, none);  // refuses a name that there is not
+    }
+    (void)classifier();
+  }
+
+  /// Refuses what chooses nothing of a trace.
+  void require_any(std::string const& path, trace::model const& of) const {
+    require_range("--range", range, path, of);
+    for (auto const& name : phases) { require_range("--phases", name, path, of); }
+    trace::row_filter by;
+    by.kernel = kernel;
+    if (!kernel.empty() && trace::select(of, by).of().kernels.empty()) {
+      std::set<std::string> names;
+      for (auto const& each : of.kernels) {
+        names.insert(report::shortened(trace::short_kernel_name(of.strings[each.name])));
+      }
+      detail::refuse_choice("--kernel '" + kernel + "'", path, "kernel with that in its name",
+                            "kernels", {names.begin(), names.end()});
+    }
+    std::set<std::int64_t> devices, streams;
+    trace::each_device_table(of, [&](auto const& rows) {
+      for (auto const& each : rows) {
+        devices.insert(each.where.device);
+        streams.insert(each.where.stream);
+      }
+    });
+    auto const require = [&](std::string const& what, std::string const& work, auto const& value,
+                             std::set<std::int64_t> const& known) {
+      if (!value || known.contains(*value)) { return; }
+      std::vector<std::string> names;
+      for (auto const each : known) { names.push_back(std::to_string(each)); }
+      auto const place = what + " " + std::to_string(*value);
+      detail::refuse_choice("--" + place, path, work + " " + place, work, names);
+    };
+    require("device", "work on", device, devices);
+    require("stream", "work in", stream, streams);
+  }
+
+  trace::row_filter filter(trace::model const& of) const { return filter_by(range, of); }
+
+  /// The same for another range: its name, or `domain:name` as reports print it. Both may have
+  /// colons of their own, so that each colon is tried.
+  trace::row_filter filter_by(std::string const& name, trace::model const& of) const {
+    trace::row_filter by{.range = name, .device = device, .stream = stream, .kernel = kernel};
+    if (name.empty() || !trace::outermost_ranges(of, by).empty()) { return by; }
+    auto split_by = by;
+    for (auto at = name.find(':'); at != std::string::npos; at = name.find(':', at + 1)) {
+      split_by.domain = name.substr(0, at);
+      split_by.range = name.substr(at + 1);
+      if (!trace::outermost_ranges(of, split_by).empty()) { return split_by; }
+    }
+    return by;
+  }
+
+  trace::kernel_classifier classifier() const {
+    auto made = trace::default_classes();
+    for (auto each = classes.rbegin(); each != classes.rend(); ++each) {
+      auto const split = each->find('=');
+      if (split == 0 || split == std::string::npos || split + 1 == each->size()) {
+        throw std::invalid_argument("--class " + *each +
+                                    ": write NAME=GLOB, as in mine=*my_kernel*");
+      }
+      made = made.with(each->substr(0, split), each->substr(split + 1));
+    }
+    return made;
+  }
+
+ private:
+  /// `--report NAME NAME` leaves the second among the files: there is none of that name, as a rule.
+  void take_reports_from_files() {
+    if (reports.empty()) { return; }
+    auto const first = std::stable_partition(files.begin(), files.end(), [](auto const& name) {
+      return !detail::is_trace_report(name) || std::filesystem::exists(name);
+    });
+    reports.insert(reports.end(), first, files.end());
+    files.erase(first, files.end());
+    if (files.empty()) { throw std::invalid_argument("name a FILE beside the reports"); }
+  }
+
+  void require_range(std::string const& option, std::string const& name, std::string const& path,
+                     trace::model const& of) const {
+    if (name.empty() || !trace::outermost_ranges(of, filter_by(name, of)).empty()) { return; }
+    std::map<std::string, int> counts;
+    for (auto const& each : of.ranges) { ++counts[std::string{of.strings[each.name]}]; }
+    std::vector<std::string> names;
+    for (auto const& [known, count] : counts) { names.push_back(known); }
+    std::ranges::stable_sort(names, std::greater{}, [&](auto const& each) { return counts[each]; });
+    detail::refuse_choice(option + " '" + name + "'", path, "range of that name", "ranges", names);
+  }
+};
+
+}  // namespace assay::cli
