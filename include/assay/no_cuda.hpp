@@ -65,13 +65,13 @@
 #include <assay/measure/calibrate.hpp>
 #include <assay/measure/callable_variants.hpp>
 #include <assay/measure/callables.hpp>
-#include <assay/measure/cell_size.hpp>
 #include <assay/measure/compare_choosers.hpp>
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/conclude.hpp>
 #include <assay/measure/environment_watch.hpp>
 #include <assay/measure/epoch_effects.hpp>
+#include <assay/measure/epoch_loop.hpp>
 #include <assay/measure/experiment.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/guards.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Cells are long enough to resolve and short enough to afford.
-#include <assay/measure/cell_size.hpp>
+#include <assay/measure/procedure.hpp>
 
 #include <limits>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Effects, carry-over and variances from cells, and the number of blocks that follows from them.
-#include <assay/measure/cell_size.hpp>
 #include <assay/measure/epoch_effects.hpp>
+#include <assay/measure/procedure.hpp>
 #include <assay/stats/randomised_blocks.hpp>
 
 #include <cmath>
@@ -86,12 +86,8 @@ TEST_CASE("an epoch without a repeat pair of a variant takes carry-over from tho
       }
       effects.add_block(each, cells);
     }
-    if (round % 5 == 4) {
-      effects.drop_epoch();
-    } else {
-      effects.close_epoch();
-      CHECK(effects.carry_over(clock::wall, 0).back() == Approx(0.03).margin(1e-12));
-    }
+    effects.close_epoch();
+    CHECK(effects.carry_over(clock::wall, 0).back() == Approx(0.03).margin(1e-12));
   }
 }
 
@@ -267,20 +263,6 @@ TEST_CASE("the variance of blocks is the mean over the epochs that have two or m
   CHECK(effects.block_variance(clock::wall, 0) == Approx((7e-4 + 2e-4) / 2));
   CHECK(effects.mean_blocks() == 2);
   CHECK(effects.epochs() == 3);
-}
-
-TEST_CASE("a dropped epoch leaves no effect and no variance") {
-  stats::random_source from{1};
-  epoch_effects effects{2, {b_against_a}, false};
-  for (double const effect : {0.5, 0.9}) { add(effects, from, effect); }
-  effects.drop_epoch();
-  CHECK(effects.epochs() == 0);
-  CHECK_FALSE(effects.complete(clock::wall));
-  add(effects, from, 0.01);
-  effects.close_epoch();
-  REQUIRE(effects.effects(clock::wall, 0).size() == 1);
-  CHECK(effects.effects(clock::wall, 0)[0] == Approx(0.01));
-  CHECK(effects.mean_blocks() == 1);
 }
 
 TEST_CASE("a clock is complete where each cell has it, and seen where one has it") {

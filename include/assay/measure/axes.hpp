@@ -8,45 +8,22 @@
 #include <assay/workload/concepts.hpp>
 
 #include <algorithm>
-#include <any>
+#include <concepts>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace assay::measure {
 
-/// A pipeline's choice on one axis: a policy of any type, and its text in reports.
-class axis_choice {
- public:
-  /// `counts` is false where the place or the workload does not use this axis. The text is then
-  /// `otherwise`.
-  template <policy P>
-  axis_choice(std::string axis, P const& chosen, bool counts = true, std::string otherwise = {})
-      : axis_(std::move(axis)),
-        text_(counts ? describe(chosen) : std::move(otherwise)),
-        counts_(counts),
-        value_(chosen),
-        equal_([](std::any const& one, std::any const& other) {
-          auto const* const right = std::any_cast<P>(&other);
-          return right != nullptr && *std::any_cast<P>(&one) == *right;
-        }) {}
-
-  std::string const& axis() const noexcept { return axis_; }
-  std::string const& text() const noexcept { return text_; }
-  bool counts() const noexcept { return counts_; }
-
-  /// Compares type and value. Texts play no part.
-  bool operator==(axis_choice const& other) const { return equal_(value_, other.value_); }
-
- private:
-  std::string axis_;
-  std::string text_;
-  bool counts_;
-  std::any value_;
-  bool (*equal_)(std::any const&, std::any const&);
+/// A pipeline's choice on one axis.
+struct axis_choice {
+  std::string axis;
+  std::string text;      ///< for reports
+  bool counts = true;    ///< false where the place or the workload does not use this axis
+  std::size_t kind = 0;  ///< the same number for equal choices of one type, whatever their texts
 };
 
 /// The choices of one pipeline, axis by axis, in the order of `pipeline::axes()`.
@@ -68,23 +45,68 @@ auto with_choices(Work const& work, First const& first, Rest const&... rest) {
   }
 }
 
+/// The choices of a pipeline in the order of its axes. The workload is without its own axes, which
+/// have choices themselves: it is what it would be with the control's choices there.
+template <class Pipeline, class Control>
+auto values_of(Pipeline const& what, Control const& control) {
+  auto const alike = std::apply([&](auto const&... own) { return with_choices(what.work, own...); },
+                                workloads::own_choices(control.work));
+  return std::tuple_cat(
+      std::make_tuple(alike, what.place, what.memory, what.submit, what.transfer, what.copy),
+      workloads::own_choices(what.work));
+}
+
+/// True if a pipeline has made this choice. No type is a choice on two axes.
+template <class P, class... Choices>
+bool has_choice(std::tuple<Choices...> const& of, P const& choice) {
+  if constexpr ((std::same_as<P, Choices> || ...)) {
+    return std::get<P>(of) == choice;
+  } else {
+    return false;
+  }
+}
+
+/// The number of the first pipeline that has made this choice.
+template <class P, class... Values>
+std::size_t kind_of(P const& choice, Values const&... all) {
+  std::size_t kind = 0;
+  (void)((has_choice(all, choice) || (++kind, false)) || ...);
+  return kind;
+}
+
+/// Numbers the choices of one pipeline among all.
+template <class... P, class... Values>
+void set_kinds(axis_choices& of, std::tuple<P...> const& own, Values const&... all) {
+  std::size_t next = 0;
+  ((of[next++].kind = kind_of(std::get<P>(own), all...)), ...);
+  of.front().text = describe(std::get<0>(own));
+}
+template <class... Values>
+void set_all_kinds(std::vector<axis_choices>& of, Values const&... all) {
+  std::size_t next = 0;
+  (set_kinds(of[next++], all, all...), ...);
+}
+
+template <class Pipeline>
+axis_choices texts_of(Pipeline const& what) {
+  axis_choices all;
+  what.for_each_axis([&](std::string_view name, auto const& choice, bool counts) {
+    auto const unused = name == "transfer" ? "resident" : "";
+    all.push_back({std::string{name}, counts ? describe(choice) : unused, counts});
+  });
+  return all;
+}
+
 }  // namespace detail
 
-/// All choices of a pipeline, with the unused ones.
-///
-/// The choice of the workload is without its own axes, which have choices themselves: it is what
-/// the workload would be with the control's choices there.
-template <class Pipeline, class Control>
-axis_choices choices_of(Pipeline const& what, Control const& control) {
-  axis_choices all;  // no braced list: nvcc 13.0 keeps only the last element of one here
-  auto const alike =
-      std::apply([&](auto const&... own) { return detail::with_choices(what.work, own...); },
-                 workloads::own_choices(control.work));
-  all.emplace_back("workload", alike);
-  what.for_each_axis([&](std::string_view name, auto const& choice, bool counts) {
-    if (name == "workload") { return; }
-    all.emplace_back(std::string{name}, choice, counts, name == "transfer" ? "resident" : "");
-  });
+/// All choices of pipelines, with the unused ones. The first pipeline is the control.
+template <class Control, class... Variants>
+std::vector<axis_choices> choices_of(Control const& control, Variants const&... variants) {
+  std::vector<axis_choices> all;  // no braced list: nvcc 13.0 keeps only the last element of one
+  all.push_back(detail::texts_of(control));
+  (all.push_back(detail::texts_of(variants)), ...);
+  detail::set_all_kinds(all, detail::values_of(control, control),
+                        detail::values_of(variants, control)...);
   return all;
 }
 
@@ -92,10 +114,8 @@ namespace detail {
 
 /// The choice on an axis, found by name; null for a pipeline whose workload has no such axis.
 inline axis_choice const* choice_on(std::string const& axis, axis_choices const& of) {
-  for (auto const& each : of) {
-    if (each.axis() == axis) { return &each; }
-  }
-  return nullptr;
+  auto const found = std::ranges::find(of, axis, &axis_choice::axis);
+  return found == of.end() ? nullptr : &*found;
 }
 
 /// The texts of the choices on one axis, a text for each variant, empty where there is no choice.
@@ -103,19 +123,18 @@ inline axis_choice const* choice_on(std::string const& axis, axis_choices const&
 inline std::vector<std::string> texts_on(std::vector<axis_choices> const& variants,
                                          std::string const& axis) {
   std::vector<std::string> texts;
-  std::vector<axis_choice const*> kinds;  // each differs from all before it
   for (auto const& each : variants) {
     auto const* const mine = choice_on(axis, each);
-    auto& text = texts.emplace_back(mine == nullptr ? "" : mine->text());
-    if (mine == nullptr) { continue; }
-    int same_text = 1;
-    auto const known = std::find_if(kinds.begin(), kinds.end(), [&](axis_choice const* other) {
-      if (*other == *mine) { return true; }
-      same_text += other->text() == text ? 1 : 0;
-      return false;
-    });
-    if (known == kinds.end()) { kinds.push_back(mine); }
-    if (same_text > 1 && mine->counts()) { text += " (" + std::to_string(same_text) + ")"; }
+    auto& text = texts.emplace_back(mine == nullptr ? "" : mine->text);
+    if (mine == nullptr || !mine->counts) { continue; }
+    std::set<std::size_t> before;  // the kinds that have the text with a lower number
+    for (auto const& other : variants) {
+      auto const* const its = choice_on(axis, other);
+      if (its != nullptr && its->text == mine->text && its->kind < mine->kind) {
+        before.insert(its->kind);
+      }
+    }
+    if (!before.empty()) { text += " (" + std::to_string(before.size() + 1) + ")"; }
   }
   return texts;
 }
@@ -143,17 +162,17 @@ inline std::vector<std::string> numbered(std::vector<std::string> const& texts) 
 inline std::vector<std::string> changed_axes(std::vector<axis_choices> const& variants) {
   std::vector<std::string> names, changed;
   for (auto const& each : variants) {
-    for (auto const& choice : each) { add_distinct(names, choice.axis()); }
+    for (auto const& choice : each) { add_distinct(names, choice.axis); }
   }
   for (auto const& name : names) {
-    std::vector<axis_choice> on;
-    for (auto const& each : variants) {
-      if (auto const* mine = detail::choice_on(name, each)) { on.push_back(*mine); }
-    }
+    axis_choice const* first = nullptr;
     bool differs = false, counts = false;
-    for (auto const& each : on) {
-      differs = differs || each != on.front();
-      counts = counts || each.counts();
+    for (auto const& each : variants) {
+      auto const* const mine = detail::choice_on(name, each);
+      if (mine == nullptr) { continue; }
+      if (first == nullptr) { first = mine; }
+      differs = differs || mine->kind != first->kind;
+      counts = counts || mine->counts;
     }
     if (differs && counts) { changed.push_back(name); }
   }
@@ -186,14 +205,12 @@ inline std::vector<std::string> labels_of(std::vector<axis_choices> const& varia
 template <class Control, class... Variants>
 requires requires { Control::crosses_link; }
 std::vector<std::string> changed_axes(Control const& control, Variants const&... variants) {
-  return changed_axes(
-      std::vector<axis_choices>{choices_of(control, control), choices_of(variants, control)...});
+  return changed_axes(choices_of(control, variants...));
 }
 template <class Control, class... Variants>
 requires requires { Control::crosses_link; }
 std::vector<std::string> labels_of(Control const& control, Variants const&... variants) {
-  return labels_of(
-      std::vector<axis_choices>{choices_of(control, control), choices_of(variants, control)...});
+  return labels_of(choices_of(control, variants...));
 }
 
 }  // namespace assay::measure

@@ -91,13 +91,8 @@ measure::comparison factorial(Control const& control, levels<Rows...> const& row
                 "a workload brings its own axes: let the workloads be the rows");
 
   auto const pipelines = measure::detail::crossed(control, rows.choices, columns.choices);
-  auto const choices = std::apply(
-      [&control](auto const&... each) {
-        std::vector<measure::axis_choices> all;
-        (all.push_back(measure::choices_of(each, control)), ...);
-        return all;
-      },
-      pipelines);
+  auto const choices =
+      std::apply([](auto const&... each) { return measure::choices_of(each...); }, pipelines);
 
   auto const factor_of = [&]<std::size_t Count>(std::array<std::size_t, Count> members) {
     // The levels of one factor come from the variants with the first level of the other.

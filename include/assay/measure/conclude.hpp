@@ -24,6 +24,9 @@ namespace assay::measure {
 
 /// The end of a comparison, and the declarations of its subjects.
 struct run_outcome {
+  explicit run_outcome(std::size_t variants)
+      : bytes(variants), flops(variants), results(variants), typical(variants) {}
+
   /// The last interim analysis, at which the intervals hold.
   std::optional<stats::interim_analysis> last_analysis;
   /// `inconclusive` when the comparison ran its course. Else `wrong_answer` or `unproven`, with the
@@ -63,40 +66,34 @@ class result_builder {
     result_.caveats = end_.caveats;
     result_.failure = end_.reason;
     result_.failed_variant = end_.variant;
-    add_variants();
+    for (std::size_t v = 0; v < variants_.size(); ++v) { add_variant(v); }
     add_notes();
     add_findings(result_.primary);
     add_secondary();
   }
 
  private:
-  void add_variants() {
-    for (std::size_t v = 0; v < variants_.size(); ++v) {
-      variant_result measured;
-      measured.label = variants_[v].label;
-      measured.axes = variants_[v].axes;
-      measured.bytes = variants_[v].bytes != 0 ? variants_[v].bytes : end_.bytes[v];
-      measured.flops = variants_[v].flops != 0 ? variants_[v].flops : end_.flops[v];
-      measured.results = end_.results[v];
-      std::vector<double> hertz;
-      for (auto const& each : result_.cells) {
-        if (each.variant != static_cast<int>(v) || is_dropped(each.epoch)) { continue; }
-        for (std::size_t k = 0; k < all_clocks.size(); ++k) {
-          measured.cells[k].push_back(each.seconds[k]);
-        }
-        hertz.push_back(each.sm_hertz);
-      }
+  void add_variant(std::size_t v) {
+    auto& measured = result_.variants.emplace_back();
+    measured.label = variants_[v].label;
+    measured.axes = variants_[v].axes;
+    measured.bytes = variants_[v].bytes != 0 ? variants_[v].bytes : end_.bytes[v];
+    measured.flops = variants_[v].flops != 0 ? variants_[v].flops : end_.flops[v];
+    measured.results = end_.results[v];
+    std::vector<double> hertz;
+    for (auto const& each : result_.cells) {
+      auto const& of = result_.epoch_records[static_cast<std::size_t>(each.epoch)];
+      if (each.variant != static_cast<int>(v) || !of.dropped.empty()) { continue; }
       for (std::size_t k = 0; k < all_clocks.size(); ++k) {
-        measured.seconds[k] = stats::summarise(measured.cells[k]);
+        measured.cells[k].push_back(each.seconds[k]);
       }
-      measured.sm_hertz = stats::summarise(hertz).median;
-      end_.typical.describe(v, measured);
-      result_.variants.push_back(std::move(measured));
+      hertz.push_back(each.sm_hertz);
     }
-  }
-
-  bool is_dropped(int epoch) const {
-    return !result_.epoch_records[static_cast<std::size_t>(epoch)].dropped.empty();
+    for (std::size_t k = 0; k < all_clocks.size(); ++k) {
+      measured.seconds[k] = stats::summarise(measured.cells[k]);
+    }
+    measured.sm_hertz = stats::summarise(hertz).median;
+    end_.typical.describe(v, measured);
   }
 
   void add_findings(clock on) {
@@ -134,7 +131,7 @@ class result_builder {
     found.primary = on == result_.primary;
     found.epoch_effects = effects_.effects(on, k);
     found.effect.confidence = 1 - options_.alpha;
-    if (end_.last_analysis) { classify(found, on, k, control); }
+    if (end_.last_analysis) { classify(found, k, control); }
     if (end_.outcome != verdict::inconclusive) {
       bool const blamed =
           end_.variant < 0 || contrasts_[k].weights[static_cast<std::size_t>(end_.variant)] != 0;
@@ -145,66 +142,57 @@ class result_builder {
   }
 
   /// Takes the verdict that the interval allows, then applies the guards.
-  void classify(finding& found, clock on, std::size_t k,
-                std::optional<control_check> const& control) {
+  void classify(finding& found, std::size_t k, std::optional<control_check> const& control) {
+    auto by = judge(effects_, found.on, k, *end_.last_analysis, options_.margin,
+                    placement_of(contrasts_[k], variants_));
+    if (control) {
+      by = beyond_control(std::move(by), *control, variants_.front().label, options_.margin);
+    }
     found.noise = std::expm1(stats::standard_deviation(until_analysis(found.epoch_effects)));
-    double const placement = placement_of(contrasts_[k], variants_);
-    auto const by = judge(effects_, on, k, *end_.last_analysis, options_.margin, placement);
-    auto judged = by.found;
-    std::vector<std::string> reasons;
-    if (by.is_bound) {
-      found.is_bound = true;
-      found.reason =
-          "the placement of buffers that a callable keeps may be worth " + share_text(placement);
-    }
-    if (by.epochs_in_group > 1 && found.primary) {
-      note("a few epochs hold slow calls, so " + std::to_string(by.epochs_in_group) +
-           " neighbouring epochs have one mean in " + found.contrast_name);
-    }
-    if (by.placed) { reasons.push_back(placement_reason(judged.effect, placement)); }
-    if (by.skewed) { reasons.push_back(skewness_reason(end_.last_analysis->epochs)); }
-    if (control && control->differs && judged.outcome != verdict::inconclusive) {
-      auto const why = "\"" + variants_.front().label +
-                       "\" differs from its own second instance by " +
-                       percent_text(std::expm1(control->effect.estimate));
-      auto const bound =
-          stats::classify(widened(judged.effect, control->bias_bound()), options_.margin);
-      if (bound.outcome != verdict::inconclusive) {
-        judged = bound;
-        found.is_bound = true;
-        found.reason = why;
-      } else {
-        reasons.push_back("hidden control: " + why);
-      }
-    }
-    found.outcome = judged.outcome;
-    found.exceeds_margin = judged.exceeds_margin;
-    found.effect = to_estimate(judged.effect, 1 - options_.alpha);
-    if (found.primary && found.what == contrast::kind::difference) {
-      found.typical_ratio =
-          end_.typical.differing_ratio(contrasts_[k], judged.effect.estimate, options_.margin);
-    }
-    add_vetoes(on, k, judged, reasons);
+    found.outcome = by.found.outcome;
+    found.exceeds_margin = by.found.exceeds_margin;
+    found.effect = to_estimate(by.found.effect, 1 - options_.alpha);
+    found.is_bound = !by.bound.empty();
+    found.reason = by.bound;
+    if (found.primary) { describe(found, k, by); }
+    add_vetoes(found.on, k, by);
     auto const carried =
-        carry_over_objection(judged, until_analysis(effects_.carry_over(on, k)), options_.margin,
-                             guard_alpha / static_cast<double>(contrasts_.size()));
-    if (carried && carried->outcome == verdict::inconclusive && reasons.empty()) {
+        carry_over_objection(by.found, until_analysis(effects_.carry_over(found.on, k)),
+                             options_.margin, guard_alpha / static_cast<double>(contrasts_.size()));
+    if (carried && (carried->outcome != verdict::inconclusive || !by.vetoes.empty())) {
+      by.vetoes.push_back(carried->reason);
+    } else if (carried) {
       found.outcome = verdict::inconclusive;
       found.reason = carried->reason;
-      return;
-    }
-    if (carried) { reasons.push_back(carried->reason); }
-    if (found.outcome == verdict::inconclusive && !by.skewed) {
-      int const needed = stats::epochs_to_settle(judged, end_.last_analysis->epochs,
+    } else if (found.outcome == verdict::inconclusive && !by.skewed) {
+      int const needed = stats::epochs_to_settle(by.found, end_.last_analysis->epochs,
                                                  options_.margin, options_.run_until_sign);
       found.epochs_needed = needed > 0 ? stats::next_analysis(needed) : 0;
-      found.reason = unsteady(on, k);
+      found.reason = unsteady(found.on, k);
     }
-    if (reasons.empty()) { return; }
+    if (by.vetoes.empty()) { return; }
     found.outcome = verdict::unproven;
     found.is_bound = false;
     found.reason.clear();
-    for (auto const& each : reasons) { found.reason += (found.reason.empty() ? "" : "; ") + each; }
+    for (auto const& each : by.vetoes) {
+      found.reason += (found.reason.empty() ? "" : "; ") + each;
+    }
+  }
+
+  /// Facts beside a verdict on the primary clock: merged epochs, typical calls, SM clocks.
+  void describe(finding& found, std::size_t k, judged_effects const& by) {
+    if (by.epochs_in_group > 1) {
+      note("a few epochs hold slow calls, so " + std::to_string(by.epochs_in_group) +
+           " neighbouring epochs have one mean in " + found.contrast_name);
+    }
+    if (found.what != contrast::kind::difference) { return; }
+    found.typical_ratio =
+        end_.typical.differing_ratio(contrasts_[k], by.found.effect.estimate, options_.margin);
+    std::vector<double> hertz;
+    for (auto const& each : result_.variants) { hertz.push_back(each.sm_hertz); }
+    auto const split =
+        clock_split(found.contrast_name, by.found.effect, log_ratio(contrasts_[k], hertz));
+    if (split) { note(*split); }
   }
 
   /// Names the variant of the contrast whose time differs most from epoch to epoch.
@@ -214,27 +202,29 @@ class result_builder {
            share_text(std::expm1(effects_.deviation(on, v))) + " from epoch to epoch";
   }
 
-  void add_vetoes(clock on, std::size_t k, stats::classification const& judged,
-                  std::vector<std::string>& reasons) {
-    auto const coarse =
-        resolution_veto(judged, launch_seconds(on, k),
-                        options_.tick_seconds[static_cast<std::size_t>(on)], resolved_launches());
-    if (coarse) { reasons.push_back(*coarse); }
+  void add_vetoes(clock on, std::size_t k, judged_effects& of) const {
+    auto const veto = [&](std::optional<std::string> const& why) {
+      if (why) { of.vetoes.push_back(*why); }
+    };
+    std::vector<variant_result const*> variants;
+    double shortest = std::numeric_limits<double>::infinity();
+    for (std::size_t v = 0; v < variants_.size(); ++v) {
+      if (contrasts_[k].weights[v] == 0) { continue; }
+      variants.push_back(&result_.variants[v]);
+      shortest = std::min(shortest, variants.back()->on(on).median);
+    }
+    // With a cold cache each launch has a pair of events of its own, and the error of their mean
+    // falls with the root of their number.
+    double const launches = options_.cold_cache ? std::sqrt(launches_) : launches_;
+    auto const tick = options_.tick_seconds[static_cast<std::size_t>(on)];
+    veto(resolution_veto(of.found, shortest, tick, launches));
     // Enqueueing takes as long for any kernel, so events tell whether a kernel has work.
     bool const on_host = !(empty_seconds(clock::gpu) > 0);
     auto const by = on_host ? on : clock::gpu;
-    for (std::size_t v = 0; v < variants_.size(); ++v) {
-      if (contrasts_[k].weights[v] == 0) { continue; }
-      auto const empty =
-          empty_call_veto(variants_[v].label, result_.variants[v].on(by).median, empty_seconds(by));
-      if (empty) { reasons.push_back(*empty); }
+    for (auto const* each : variants) {
+      veto(empty_call_veto(each->label, each->on(by).median, empty_seconds(by)));
     }
-    auto const small = call_veto(judged, launch_seconds(on, k), on_host ? empty_seconds(on) : 0);
-    if (small) { reasons.push_back(*small); }
-    if (on == result_.primary && contrasts_[k].what == contrast::kind::difference) {
-      auto const split = clock_split(contrasts_[k].name, judged.effect, log_clock_ratio(k));
-      if (split) { note(*split); }
-    }
+    veto(call_veto(of.found, shortest, on_host ? empty_seconds(on) : 0));
   }
 
   /// The seconds of a call that does nothing; NaN where none was timed.
@@ -242,32 +232,6 @@ class result_builder {
     std::vector<double> all;
     for (auto const& each : end_.empty_calls) { all.push_back(each[on]); }
     return stats::summarise(all).median;
-  }
-
-  /// The number of launches that share one tick of the clock. With a cold cache each launch has a
-  /// pair of events of its own, and the error of their mean falls with the root of their number.
-  double resolved_launches() const {
-    return options_.cold_cache ? std::sqrt(launches_) : launches_;
-  }
-
-  /// The shortest launch among the variants of a contrast.
-  double launch_seconds(clock on, std::size_t k) const {
-    double shortest = std::numeric_limits<double>::infinity();
-    for (std::size_t v = 0; v < variants_.size(); ++v) {
-      if (contrasts_[k].weights[v] != 0) {
-        shortest = std::min(shortest, result_.variants[v].on(on).median);
-      }
-    }
-    return shortest;
-  }
-
-  double log_clock_ratio(std::size_t k) const {
-    double sum = 0;
-    for (std::size_t v = 0; v < variants_.size(); ++v) {
-      double const weight = contrasts_[k].weights[v];
-      if (weight != 0) { sum += weight * std::log(result_.variants[v].sm_hertz); }
-    }
-    return sum;
   }
 
   void add_secondary() {

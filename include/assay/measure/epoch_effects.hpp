@@ -19,6 +19,15 @@
 
 namespace assay::measure {
 
+/// The contrast of the logs of values, one of each variant.
+inline double log_ratio(contrast const& by, std::vector<double> const& values) {
+  double sum = 0;
+  for (std::size_t v = 0; v < by.weights.size(); ++v) {
+    if (by.weights[v] != 0) { sum += by.weights[v] * std::log(values[v]); }
+  }
+  return sum;
+}
+
 /// Collects the cells of an epoch, and closes it with one log ratio for each contrast and clock.
 ///
 /// The effect of an epoch is the contrast of the logs of mean times. A mean is over all timed
@@ -76,15 +85,6 @@ class epoch_effects {
   void close_epoch() {
     blocks_.push_back(static_cast<double>(clocks_.front().blocks.size()));
     for (auto& each : clocks_) { close(each); }
-    drop_epoch();
-  }
-
-  /// Forgets the cells since the last call.
-  void drop_epoch() {
-    for (auto& each : clocks_) {
-      each.blocks.clear();
-      each.repeats.assign(variants_, {});
-    }
   }
 
   int epochs() const noexcept { return static_cast<int>(blocks_.size()); }
@@ -187,14 +187,6 @@ class epoch_effects {
   }
 
   /// All instances have equally many cells, and weights sum to 0, so sums serve as means.
-  double log_ratio(contrast const& by, std::vector<double> const& sums) const {
-    double sum = 0;
-    for (std::size_t v = 0; v < instances_; ++v) {
-      if (by.weights[v] != 0) { sum += by.weights[v] * std::log(sums[v]); }
-    }
-    return sum;
-  }
-
   void close(of_clock& of) {
     of.epochs_with_blocks += of.blocks.size() > 1 ? 1 : 0;
     auto& sums = of.sums.emplace_back(instances_);
@@ -209,6 +201,8 @@ class epoch_effects {
     for (std::size_t v = 0; v < variants_; ++v) {
       if (of.repeats[v].count > 0) { of.repeats_before[v].push_back(of.repeats[v].mean()); }
     }
+    of.blocks.clear();
+    of.repeats.assign(variants_, {});
   }
 
   double carried(of_clock const& of, contrast const& by) const {
@@ -242,8 +236,8 @@ class epoch_effects {
 /// this tells whether a few slow launches make the mean.
 class typical_calls {
  public:
-  explicit typical_calls(std::size_t variants = 0)
-      : open_(variants), medians_(variants), slow_(variants), calls_(variants) {}
+  explicit typical_calls(std::size_t variants)
+      : open_(variants), slow_(variants), calls_(variants) {}
 
   /// Adds the launches of a cell to the open epoch. A second instance of the control has none.
   void add(std::size_t variant, std::vector<double> const& seconds) {
@@ -251,39 +245,24 @@ class typical_calls {
     open_[variant].insert(open_[variant].end(), seconds.begin(), seconds.end());
   }
 
-  void drop_epoch() {
-    for (auto& each : open_) { each.clear(); }
-  }
-
   void close_epoch() {
+    auto& medians = medians_.emplace_back();
     for (std::size_t v = 0; v < open_.size(); ++v) {
-      double const median = stats::summarise(open_[v]).median;
-      medians_[v].push_back(median);
+      medians.push_back(stats::summarise(open_[v]).median);
       calls_[v] += open_[v].size();
       for (double const each : open_[v]) {
-        if (each >= slow_from * median) { slow_[v].push_back(each); }
+        if (each >= slow_from * medians[v]) { slow_[v].push_back(each); }
       }
+      open_[v].clear();
     }
-    drop_epoch();
   }
 
-  /// The contrast of the log medians, as the median over epochs; NaN without single launches.
-  double log_ratio(contrast const& by) const {
-    std::vector<double> effects;
-    for (std::size_t e = 0; !medians_.empty() && e < medians_.front().size(); ++e) {
-      double sum = 0;
-      for (std::size_t v = 0; v < medians_.size(); ++v) {
-        if (by.weights[v] != 0) { sum += by.weights[v] * std::log(medians_[v][e]); }
-      }
-      effects.push_back(sum);
-    }
-    return stats::summarise(effects).median;
-  }
-
-  /// The ratio of typical launches, if it differs from that of mean times, a log ratio of `effect`,
-  /// by more than the margin; else NaN.
+  /// The ratio of typical launches, as the median over epochs, if it differs from that of mean
+  /// times, a log ratio of `effect`, by more than the margin; else NaN.
   double differing_ratio(contrast const& by, double effect, double margin) const {
-    double const typical = log_ratio(by);
+    std::vector<double> effects;
+    for (auto const& each : medians_) { effects.push_back(log_ratio(by, each)); }
+    double const typical = stats::summarise(effects).median;
     return std::abs(typical - effect) > std::log1p(margin)
                ? std::exp(typical)
                : std::numeric_limits<double>::quiet_NaN();
@@ -302,7 +281,7 @@ class typical_calls {
   static constexpr double slow_from = 1.5;
 
   std::vector<std::vector<double>> open_;     // seconds in the open epoch, by variant
-  std::vector<std::vector<double>> medians_;  // of closed epochs, by variant
+  std::vector<std::vector<double>> medians_;  // by closed epoch, then variant
   std::vector<std::vector<double>> slow_;     // seconds of slow launches, by variant
   std::vector<std::size_t> calls_;            // launches in closed epochs, by variant
 };

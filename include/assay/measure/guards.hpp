@@ -197,20 +197,21 @@ inline bool is_skewed(std::span<double const> effects, double margin) {
 /// A classification, and what it rests on.
 struct judged_effects {
   stats::classification found;
-  int epochs_in_group = 1;  ///< neighbouring epochs whose launches have one mean
-  bool skewed = false;      ///< fewer than `fewest_groups` groups are free of skewness
-  bool placed = false;      ///< the sign may be that of the placement of buffers
-  bool is_bound = false;    ///< the interval was widened by the allowance for placement
-  double allowance = 0;     ///< the log ratio that placement may be worth
+  int epochs_in_group = 1;            ///< neighbouring epochs whose launches have one mean
+  bool skewed = false;                ///< fewer than `fewest_groups` groups are free of skewness
+  bool placed = false;                ///< the sign may be that of the placement of buffers
+  double allowance = 0;               ///< the log ratio that placement may be worth
+  std::string bound{};                ///< why the interval was widened; empty where it was not
+  std::vector<std::string> vetoes{};  ///< the reasons against any verdict
 
   /// True when no more epochs are needed. A sign that placement explains needs none where the whole
   /// interval lies between the margin and the allowance.
   bool settled(options const& chosen) const {
     double const low = found.effect.low;
     double const high = found.effect.high;
-    double const bound = std::log1p(chosen.margin);
+    double const margin = std::log1p(chosen.margin);
     if (placed) {
-      return (low >= bound && high <= allowance) || (high <= -bound && low >= -allowance);
+      return (low >= margin && high <= allowance) || (high <= -margin && low >= -allowance);
     }
     return !skewed && stats::settled(found, chosen.run_until_sign, chosen.run_until_margin);
   }
@@ -226,12 +227,14 @@ inline judged_effects beyond_placement(judged_effects of, double allowance, doub
   auto const bound = stats::classify(widened(of.found.effect, allowance), margin);
   if (stats::is_sign(bound.outcome)) {
     of.found = bound;
-    of.is_bound = true;
+    of.bound = "the placement of buffers that a callable keeps may be worth " +
+               share_text(std::expm1(allowance));
   } else if (of.found.effect.inside(std::log1p(margin))) {
     of.found.outcome = verdict::equivalent;
   } else {
     of.found.outcome = verdict::unproven;
     of.placed = true;
+    of.vetoes.push_back(placement_reason(of.found.effect, std::expm1(allowance)));
   }
   return of;
 }
@@ -263,7 +266,26 @@ inline judged_effects judge(epoch_effects const& from, clock on, std::size_t con
   range.estimate = stats::mean(each_epoch);
   auto const found = stats::classify(range, margin);
   if (found.outcome != verdict::inconclusive) { return beyond(found, 1); }
-  return {found, 1, true};
+  judged_effects unknown{found, 1, true};
+  unknown.vetoes.push_back(skewness_reason(at.epochs));
+  return unknown;
+}
+
+/// The classification that remains where the control's instances differ: a verdict with an interval
+/// that is wider by their difference, else a veto.
+inline judged_effects beyond_control(judged_effects of, control_check const& control,
+                                     std::string const& label, double margin) {
+  if (!control.differs || of.found.outcome == verdict::inconclusive) { return of; }
+  auto const why = "\"" + label + "\" differs from its own second instance by " +
+                   percent_text(std::expm1(control.effect.estimate));
+  auto const bound = stats::classify(widened(of.found.effect, control.bias_bound()), margin);
+  if (bound.outcome == verdict::inconclusive) {
+    of.vetoes.push_back("hidden control: " + why);
+  } else {
+    of.found = bound;
+    of.bound = why;
+  }
+  return of;
 }
 
 /// The share of its time that placement may be worth to a variant of the contrast.

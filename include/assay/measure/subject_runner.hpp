@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `subject_runner`: runs the code of subjects, and turns each failure into an interruption.
+/// `subject_runner`: runs the code of subjects in cells of one size, and turns each failure into an
+/// interruption.
 #pragma once
 
-#include <assay/measure/cell_size.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/stats/number_text.hpp>
@@ -25,7 +25,57 @@
 #include <utility>
 #include <vector>
 
-namespace assay::measure::detail {
+namespace assay::measure {
+
+/// Launches longer than this have one launch in a cell, and so 4 in an epoch instead of 16.
+inline constexpr double long_launch_seconds = 20e-3;
+
+/// The timed launches of every cell, for variants with launches between `fastest` and `slowest`
+/// seconds. All variants have one number, because a fixed cost per cell (an event pair, a drain)
+/// must be spread over equally many launches.
+///
+/// - Enough of the fastest to fill `cell_seconds`, at most `most_launches`. Cells of the slowest
+/// take
+///   at most ten times `cell_seconds`.
+/// - At least 4, so that an epoch has 16 launches of each variant; at least 5 below 0.2 ms. Where
+///   one simulated call in 20 is slow, 4 launches in an epoch give intervals of 67 %.
+/// - One where the slowest takes more than 20 ms.
+inline int launches_per_cell(double fastest, double slowest, double cell_seconds,
+                             int most_launches = 200, double with_preparation = 0) {
+  if (!(cell_seconds > 0) || !std::isfinite(cell_seconds)) {
+    throw std::invalid_argument("cell_seconds is positive, not " +
+                                stats::number_text(cell_seconds));
+  }
+  auto const to_fill = [&](double seconds, double launch) {
+    return std::clamp(std::ceil(seconds / std::max(launch, 1e-12)), 1.0, 1.0 * most_launches);
+  };
+  double const least = slowest > long_launch_seconds ? 1 : fastest < 0.2e-3 ? 5 : 4;
+  return static_cast<int>(
+      std::min(std::max(least, to_fill(cell_seconds, fastest)),
+               std::max(least, to_fill(10 * cell_seconds, std::max(slowest, with_preparation)))));
+}
+
+/// True when the last three rounds of a warm-up agree within 0.5 % in the time of every variant.
+inline bool is_steady(std::vector<std::vector<double>> const& rounds) {
+  if (rounds.size() < 3) { return false; }
+  auto const last = rounds.end() - 3;
+  for (std::size_t i = 0; i < last[0].size(); ++i) {
+    auto const [low, high] = std::minmax({last[0][i], last[1][i], last[2][i]});
+    if (!(high - low <= 0.005 * high)) { return false; }
+  }
+  return true;
+}
+
+/// The longest time of a cell over its clocks: the time for which it kept the machine; 0 of none.
+inline double longest_clock(cell const& measured) noexcept {
+  double longest = 0;
+  for (double const seconds : measured.seconds) {
+    if (std::isfinite(seconds)) { longest = std::max(longest, seconds); }
+  }
+  return longest;
+}
+
+namespace detail {
 
 /// The cause of an early end; `variant` is -1 where no variant caused it.
 struct interruption {
@@ -79,6 +129,10 @@ class subject_runner {
   /// The label of an instance's variant.
   std::string const& label(std::size_t instance) const {
     return variants_[variant_of(instance)].label;
+  }
+
+  void tell(std::string_view what) const {
+    if (options_.progress) { options_.progress(now_.number + 1, options_.max_epochs, what); }
   }
 
   /// Builds subjects of an epoch in this order. The caller draws the order, because the first
@@ -181,15 +235,6 @@ class subject_runner {
                              options_.most_launches.value_or(200), with_preparation_);
   }
 
-  /// Runs one more launch of every instance in random order, so that no instance is always the last
-  /// before the first cell.
-  void touch(subjects const& built, stats::random_source& from) {
-    tell("timing");
-    for (auto const i : stats::draw_order(instances_, from)) {
-      guarded(i, "warming up", [&] { built[i]->warm(from.flip() ? 1 : 0, 1); });
-    }
-  }
-
   /// Runs and times one cell. The primary clock must have a time for it.
   ///
   /// 2 to 4 untimed launches come first, by one law for all variants. The first finds the caches of
@@ -257,10 +302,6 @@ class subject_runner {
     }
   }
 
-  void tell(std::string_view what) const {
-    if (options_.progress) { options_.progress(now_.number + 1, options_.max_epochs, what); }
-  }
-
   /// The variant of an instance: the control's second instance is of variant 0.
   std::size_t variant_of(std::size_t instance) const noexcept {
     return instance < variants_.size() ? instance : 0;
@@ -279,4 +320,5 @@ class subject_runner {
   epoch now_;
 };
 
-}  // namespace assay::measure::detail
+}  // namespace detail
+}  // namespace assay::measure

@@ -3,7 +3,6 @@
 /// Internal to `run_race.hpp`: which candidates work, and which are too long to be timed in epochs.
 #pragma once
 
-#include <assay/measure/cell_size.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/measure/subject_runner.hpp>
 #include <assay/race/result.hpp>

@@ -76,7 +76,8 @@ race_result run_race(std::vector<variant> const& candidates, options const& chos
   auto racing = chosen;
   racing.hidden_control = false;
   racing.progress = {};  // the runner's steps are too small to tell
-  return detail::race_procedure<Clock>{candidates, racing, chosen.progress, std::move(before)}
+  return detail::race_procedure{candidates, racing, chosen.progress, std::move(before),
+                                detail::seconds_of<Clock>}
       .run();
 }
 
