@@ -222,12 +222,12 @@ double cells_of(race_result const& of) {
 /// The smallest median of `cells` cells in a row, in one build of each.
 std::size_t smallest_of_medians(std::vector<candidate> const& all, race_result const& beside,
                                 on::device place, int cells, std::uint64_t seed) {
-  measure::callable_support<true> const with{measure::options{.place = place}};
   std::size_t best = 0;
   double smallest = 1e300;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    auto const built = with.build({static_cast<int>(i), seed, 0}, beside.racers[i].name,
-                                  all[i].list<true>().entries.front().make);
+    measure::options const there{.place = place};
+    auto const built = measure::variant_of(all[i].place, all[i].called, there)
+                           .build({static_cast<int>(i), seed, 0});
     built->warm(0, 3);
     std::vector<double> seconds;
     for (int k = 0; k < cells; ++k) {

@@ -362,8 +362,20 @@ FIGURES = [
     ("counters, core set", "1 pass", "counters", [], "{core_passes}", exactly(1, "core_passes")),
     ("counters against `ncu`, largest difference", "<= 2 %", "counters", [],
      "{largest_difference:.2%}", at_most(0.02, "largest_difference")),
-    ("compile `#include <assay/assay.cuh>`", "<= 1.25x `<cub/cub.cuh>`", "compile_time", [],
-     "{ratio:.2f}x ({assay_seconds:.1f} s)", at_most(1.25, "ratio")),
+    ("compile `#include <assay/compare.cuh>`, compiled mode", "<= 0.5x `<cub/cub.cuh>`", "compile_time", ["to_cub"],
+     "{compare_compiled:.2f}x", at_most(0.5, "compare_compiled")),
+    ("the same, header-only", "<= 1.25x `<cub/cub.cuh>`", "compile_time", ["to_cub"],
+     "{compare_header_only:.2f}x", at_most(1.25, "compare_header_only")),
+    ("compile `two_kernels.cu`, compiled mode", "<= 4 CPU s", "compile_time", ["cpu_seconds"],
+     "{two_kernels_compiled:.1f} s", at_most(4, "two_kernels_compiled")),
+    ("the same, header-only", "<= 14 CPU s", "compile_time", ["cpu_seconds"],
+     "{two_kernels_header_only:.1f} s", at_most(14, "two_kernels_header_only")),
+    ("compile the library of compiled mode, once", "<= 60 CPU s", "compile_time", [],
+     "{library_cpu_seconds:.0f} s", at_most(60, "library_cpu_seconds")),
+    ("weak symbols of `two_kernels.cu` without `-O`, compiled mode", "<= 800", "compile_time", ["weak_symbols"],
+     "{two_kernels_compiled}", at_most(800, "two_kernels_compiled")),
+    ("the same, header-only", "<= 4,500", "compile_time", ["weak_symbols"],
+     "{two_kernels_header_only}", at_most(4500, "two_kernels_header_only")),
 ]
 
 # What docs/figures.md, which has the tables of all pages, says above a table: where words are explained, and why a share

@@ -12,10 +12,10 @@
 #include <assay/machine/host_environment.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/procedure.hpp>
-#include <assay/measure/remote_subject.hpp>
 #include <assay/report/progress.hpp>
 #include <assay/report/text.hpp>
 #include <assay/report/words.hpp>
+#include <assay/serve/remote_subject.hpp>
 
 #include <CLI/CLI.hpp>
 

@@ -3,7 +3,7 @@
 /// The cases that two programs which call `assay::serve` have in common.
 #pragma once
 
-#include <assay/measure/remote_subject.hpp>
+#include <assay/serve/remote_subject.hpp>
 
 #include <algorithm>
 #include <stdexcept>

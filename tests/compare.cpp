@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// assay-test-flags: -O1
+// assay-test-flags: -O2
 // assay-test-alone: it tells times apart, which others would make as they like
 /// @file
 /// The front door on the host: verdicts on known work, and what is named when something is wrong.

@@ -6,6 +6,7 @@
 #include "catch.hpp"
 
 #include <assay/compare.cuh>
+#include <assay/core/stream.hpp>
 
 #include <algorithm>
 #include <array>

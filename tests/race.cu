@@ -6,6 +6,7 @@
 #include "catch.hpp"
 
 #include <assay/race.cuh>
+#include <assay/race/text.hpp>
 
 #include <cstddef>
 #include <string>

@@ -6,8 +6,8 @@
 #include "calibration.cuh"
 
 #include <assay/measure/factorial.hpp>
-#include <assay/measure/remote_subject.hpp>
-#include <assay/measure/serve.hpp>
+#include <assay/serve.hpp>
+#include <assay/serve/remote_subject.hpp>
 
 #include <cstddef>
 #include <filesystem>

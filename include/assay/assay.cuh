@@ -17,6 +17,8 @@
 #include <assay/comm/system_access.cuh>
 #include <assay/comm/vec16.cuh>
 #include <assay/compare.cuh>
+#include <assay/compare/launch_session.cuh>
+#include <assay/compare/launch_subject.cuh>
 #include <assay/copy/bulk.cuh>
 #include <assay/copy/concepts.cuh>
 #include <assay/copy/cp_async.cuh>
@@ -32,8 +34,6 @@
 #include <assay/machine/clock_probe.cuh>
 #include <assay/machine/stream_latch.cuh>
 #include <assay/measure/instruments.cuh>
-#include <assay/measure/launch_session.cuh>
-#include <assay/measure/launch_subject.cuh>
 #include <assay/race.cuh>
 #include <assay/workload/array_workload.cuh>
 #include <assay/workload/element_wise.cuh>

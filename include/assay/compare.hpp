@@ -3,17 +3,21 @@
 /// `compare(name, callable, name, callable)` for work on the host, and its verdict.
 #pragma once
 
-#include <assay/measure/callable_variants.hpp>
-#include <assay/measure/serve.hpp>
-#include <assay/report/short_text.hpp>
-#include <assay/stats/classify.hpp>
+#include <assay/measure/callables.hpp>
+#include <assay/measure/comparison.hpp>
+#include <assay/serve.hpp>
 
 #include <initializer_list>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
 namespace assay {
+namespace measure {
+
+/// Compares the callables of a list with the first; see `compare_all`.
+comparison compare_callables(callable_list const& list);
+
+}  // namespace measure
 
 /// Measures each of several callables against the first: faster, slower, or equal within a margin.
 ///
@@ -35,9 +39,11 @@ namespace assay {
 template <class F, class... Rest>
 requires(sizeof...(Rest) >= 2)
 comparison compare_all(std::string name, F callable, Rest... rest) {
-  measure::detail::callable_list<measure::detail::on_stream<F>()> list;
-  measure::detail::gather(list, std::move(name), std::move(callable), std::move(rest)...);
-  return list.run();
+  constexpr bool on_stream = measure::detail::on_stream<F>();
+  auto list = measure::detail::empty_list<on_stream>();
+  measure::detail::gather<on_stream>(list, std::move(name), std::move(callable),
+                                     std::move(rest)...);
+  return measure::compare_callables(list);
 }
 
 /// Measures `variant` against `control`; see `compare_all`.
@@ -56,17 +62,10 @@ comparison compare(std::string control_name, Control control, std::string varian
 /// difference inside the margin is at most `alpha`. With `options::run_until_margin` the comparison
 /// runs on while the interval contains an end of the margin, and finds more of such slow-downs.
 /// INCONCLUSIVE, UNPROVEN and WRONG ANSWER pass only where `allowed` names them.
-inline void require(comparison const& found, std::initializer_list<verdict> allowed) {
-  for (auto const& each : found.findings) {
-    if (!each.primary) { continue; }
-    bool holds = false;
-    for (auto const one : allowed) {
-      bool const may_be_small =
-          stats::is_sign(each.outcome) && !measure::is_beyond_margin(each, found.margin);
-      holds = holds || each.outcome == one || (one == verdict::equivalent && may_be_small);
-    }
-    if (!holds) { throw std::runtime_error(report::short_text(found)); }
-  }
-}
+void require(comparison const& found, std::initializer_list<verdict> allowed);
 
 }  // namespace assay
+
+#ifndef ASSAY_COMPILED
+#include <assay/compare_definitions.hpp>
+#endif

@@ -35,7 +35,7 @@ class one_block final : public arrays::array_store {
  public:
   using array_store::array_store;
   using array_store::spread;
-  void fill_random(void*, std::size_t, arrays::any_uniform const&, std::uint64_t) override {}
+  void fill_random(void*, std::size_t, arrays::any_range const&, std::uint64_t) override {}
   void fill(void*, unsigned char, std::size_t) override {}
   void copy(void*, void const*, std::size_t) override {}
   void copy_in(void*, void const*, std::size_t) override {}

@@ -131,7 +131,7 @@ TEST_CASE("page migrations of unified memory are told apart from copies") {
   auto const only = explain_overlap(b.trace);
   CHECK(only.copies_ns == 0);
   CHECK(only.reasons.empty());
-  auto const words = overlap_sentences(only, b.trace);
+  auto const words = report::overlap_sentences(only, b.trace);
   REQUIRE(words.size() == 2);
   CHECK(words[0] == "There are no copies.");
   CHECK_THAT(words[1], test::contains("Device (0) migrated pages of unified memory") &&

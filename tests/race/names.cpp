@@ -6,6 +6,7 @@
 #include "folder.hpp"
 
 #include <assay/race.hpp>
+#include <assay/race/judgement.hpp>
 
 #include <cstdlib>
 #include <fstream>

@@ -5,7 +5,9 @@
 #include "catch.hpp"
 #include "folder.hpp"
 
+#include <assay/race.hpp>
 #include <assay/race/json.hpp>
+#include <assay/race/judgement.hpp>
 #include <assay/race/space.hpp>
 #include <assay/race/text.hpp>
 

@@ -27,7 +27,8 @@ GOOD = {
                                                "template <class T>\n__global__ void cast(T* x) {\n  *x = 0;\n}\n",
     "include/assay/host/own.hpp": FIRST + "namespace detail {\nstruct one {\n};\nstruct two {};\n"
                                           "}  // namespace detail\n",
-    "include/assay/trace/model.hpp": START + "#include <assay/core/low.hpp>\n",
+    "include/assay/trace/model.hpp": START + "#include <assay/core/low.hpp>\n"
+        "#ifndef ASSAY_COMPILED\n#include <assay/trace/model_definitions.hpp>\n#endif\n",
     "include/assay/trace/recorder.hpp": START + "#include <assay/core/device.hpp>\n",
     "include/assay/report/trace_table.hpp": START + "#include <assay/trace/model.hpp>\n",
     "include/assay/report/json.hpp": FIRST + "#include <nlohmann/json.hpp>\n",
@@ -51,6 +52,7 @@ BROKEN = [
     ("include/assay/core/detail/thing.hpp", START, "no detail folders"),
     (LOW, "#define LOW 1\n", "no macros"),
     (LOW, "#ifdef LOW\n#endif\n", "no #if"),
+    (LOW, "#ifndef ASSAY_COMPILED\n#include <assay/core/device_definitions.hpp>\n#endif\n", "no #if"),
     (LOW, "//\n" * 350, "at most 350 lines"),
     (LOW, "// " + "x" * 100 + "\n", "columns"),
     (LOW, "struct bare {};\n", "bare has no `///`"),

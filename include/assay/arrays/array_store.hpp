@@ -3,6 +3,7 @@
 /// `array_store`: the memory in which the arrays of a setup live.
 #pragma once
 
+#include <assay/arrays/element.hpp>
 #include <assay/core/random.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/memory/request.hpp>
@@ -13,70 +14,10 @@
 #include <memory>
 #include <new>
 #include <string>
-#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace assay::arrays {
-
-/// The unsigned integer with as many bits as T.
-template <number T>
-using bits_of = std::conditional_t<
-    sizeof(T) == 1, std::uint8_t,
-    std::conditional_t<sizeof(T) == 2, std::uint16_t,
-                       std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
-
-/// Random multiples of a unit: the product of the unit and an integer of the range. Few bits in
-/// each number make long sums exact.
-template <class T>
-struct multiples {
-  uniform<std::int32_t> range{};
-  T unit = 1;
-};
-
-/// `multiples_draw<T>{of, bits}.value` is the number that 64 random bits select, on the host and on
-/// a device.
-template <class T>
-struct multiples_draw {
-  multiples<T> of{};
-  std::uint64_t bits = 0;
-  std::uint32_t low = static_cast<std::uint32_t>(of.range.low);
-  std::uint64_t count = static_cast<std::uint32_t>(of.range.high) - low + std::uint64_t{1};
-  T value =
-      of.unit *
-      static_cast<T>(static_cast<std::int32_t>(low + static_cast<std::uint32_t>(bits % count)));
-};
-
-/// The multiple of a seed and an index, for host code.
-template <class T>
-T random_value(multiples<T> of, std::uint64_t seed, std::uint64_t index) noexcept {
-  return multiples_draw<T>{of, random_bits(seed, index)}.value;
-}
-
-/// A `uniform<T>` of any T, or multiples. Signed and unsigned integers of one size have the same
-/// random bits, so six types of ranges serve all.
-using any_uniform = std::variant<uniform<std::uint8_t>, uniform<std::uint16_t>,
-                                 uniform<std::uint32_t>, uniform<std::uint64_t>, uniform<float>,
-                                 uniform<double>, multiples<float>, multiples<double>>;
-
-/// The draw that selects a number from a range of each kind.
-template <class T>
-uniform_draw<T> draw_from(uniform<T>);
-template <class T>
-multiples_draw<T> draw_from(multiples<T>);
-template <class Range>
-using draw_of = decltype(draw_from(Range{}));
-
-template <number T>
-any_uniform erase(uniform<T> range) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return range;
-  } else {
-    using bits = bits_of<T>;
-    return uniform<bits>{static_cast<bits>(range.low), static_cast<bits>(range.high)};
-  }
-}
 
 /// Memory for arrays, and what fills and copies it. A store frees all its memory when it ends.
 ///
@@ -106,7 +47,7 @@ class array_store {
   std::uint64_t draw_place() noexcept { return random_bits(placement_seed_, allocated_++); }
 
   /// Writes `random_value(range, seed, i)` to element i.
-  virtual void fill_random(void* to, std::size_t count, any_uniform const& range,
+  virtual void fill_random(void* to, std::size_t count, any_range const& range,
                            std::uint64_t seed) = 0;
   virtual void fill(void* to, unsigned char value, std::size_t bytes) = 0;
   virtual void copy(void* to, void const* from, std::size_t bytes) = 0;
@@ -137,10 +78,11 @@ class host_array_store : public array_store {
  public:
   using array_store::array_store;
 
-  void fill_random(void* to, std::size_t count, any_uniform const& range,
+  void fill_random(void* to, std::size_t count, any_range const& range,
                    std::uint64_t seed) override {
-    std::visit([&](auto values) { write_random(static_cast<std::byte*>(to), count, values, seed); },
-               range);
+    with_range(range, [&](auto values) {
+      write_random(static_cast<std::byte*>(to), count, values, seed);
+    });
   }
   void fill(void* to, unsigned char value, std::size_t bytes) override {
     in_parts(bytes, [&](std::size_t begin, std::size_t size) {

@@ -3,13 +3,11 @@
 /// `array_view`: an array of a setup, as host code passes it on to kernels; `declared_array`.
 #pragma once
 
-#include <assay/arrays/array_store.hpp>
+#include <assay/arrays/element.hpp>
 #include <assay/core/random.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
-#include <string>
 #include <type_traits>
 
 namespace assay {
@@ -28,6 +26,12 @@ struct declared_array {
   bool is_result() const noexcept { return what == role::output || what == role::inout; }
 };
 
+namespace arrays::detail {
+
+[[noreturn]] void refuse_seeded(std::size_t index, std::size_t size);
+
+}  // namespace arrays::detail
+
 /// An array that a `setup` owns: a trivially copyable view, for host code to pass on to kernels.
 template <class T>
 class array_view {
@@ -39,21 +43,18 @@ class array_view {
   /// `std::out_of_range` beyond the array, and `std::logic_error` for arrays of `output`, `scratch`
   /// and `zeros`.
   T seeded(std::size_t i) const {
-    if (i >= size_) {
-      throw std::out_of_range("seeded(" + std::to_string(i) + "): the array has " +
-                              std::to_string(size_) + " elements");
-    }
-    if (source_ != nullptr) { return source_[i]; }
-    if constexpr (number<T>) {
-      if (kind_ == random_kind::uniform) { return random_value(range_, seed_, i); }
-      if constexpr (std::is_floating_point_v<T>) {
-        if (kind_ == random_kind::multiples) {
-          return arrays::random_value(arrays::multiples<T>{steps_, range_.low}, seed_, i);
+    if (i < size_) {
+      if (source_ != nullptr) { return source_[i]; }
+      if constexpr (number<T>) {
+        if (kind_ == random_kind::uniform) { return random_value(range_, seed_, i); }
+        if constexpr (std::is_floating_point_v<T>) {
+          if (kind_ == random_kind::multiples) {
+            return arrays::random_value(arrays::multiples<T>{steps_, range_.low}, seed_, i);
+          }
         }
       }
     }
-    throw std::logic_error("seeded(" + std::to_string(i) +
-                           "): only arrays of random, from and inout have seeded values");
+    arrays::detail::refuse_seeded(i, size_);
   }
 
  private:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to setup.hpp: the expected elements of an array, and their check.
+/// Internal to setup_definitions.hpp: the expected elements of an array, and their check.
 #pragma once
 
 #include <assay/arrays/agreement.hpp>
 #include <assay/arrays/array_store.hpp>
-#include <assay/core/random.hpp>
+#include <assay/arrays/right_values.hpp>
+#include <assay/arrays/tolerance.hpp>
 #include <assay/host/parallel_for.hpp>
 
 #include <algorithm>
@@ -13,22 +14,22 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-namespace assay {
+namespace assay::arrays::detail {
 
-namespace arrays::detail {
+/// The byte that fills an array before verification; none where the array is not poisoned.
+using poison_byte = std::optional<unsigned char>;
 
 /// The expected content of an array after one call.
 class expectation {
@@ -61,65 +62,90 @@ auto naming_array(std::size_t index, Call const& call) {
   }
 }
 
-/// An array that `judge(std::span<T const> got)` calls right or wrong.
-template <class T, class F>
+/// An array that a function calls right or wrong.
 class judged_elements final : public expectation {
  public:
-  judged_elements(std::size_t size, F judge) : size_(size), judge_(std::move(judge)) {}
+  judged_elements(std::size_t size, std::size_t element_bytes, array_judge judge)
+      : size_(size), element_bytes_(element_bytes), judge_(std::move(judge)) {}
 
   std::optional<std::string> mismatch(array_store& store, void const* array, poison_byte,
                                       std::size_t index, double) override {
-    auto const got = std::make_unique_for_overwrite<T[]>(size_);
-    store.copy_out(got.get(), array, size_ * sizeof(T));
-    return naming_array(index, [&]() -> std::optional<std::string> {
-      return judge_(std::span<T const>{got.get(), size_});
-    });
+    // Memory of `operator new` is aligned for all types of elements.
+    auto const got = std::make_unique_for_overwrite<std::byte[]>(size_ * element_bytes_);
+    store.copy_out(got.get(), array, size_ * element_bytes_);
+    return naming_array(index, [&] { return judge_(got.get(), size_); });
   }
 
  private:
-  std::size_t size_;
-  F judge_;
+  std::size_t size_, element_bytes_;
+  array_judge judge_;
 };
 
-template <class T, class F>
+/// An element as a number of a type that holds it exactly.
+union wide_number {
+  double f;
+  std::int64_t i;
+  std::uint64_t u;
+};
+
+inline bool is_floating(element of) noexcept { return of >= element::f32; }
+inline bool is_signed_integer(element of) noexcept {
+  return of >= element::i8 && of <= element::i64;
+}
+
+/// Elements as wide numbers.
+inline void widen(element type, std::byte const* from, std::size_t count, wide_number* to) {
+  with_type(type, [&]<class T>(T value) {
+    for (std::size_t k = 0; k < count; ++k) {
+      std::memcpy(&value, from + k * sizeof value, sizeof value);
+      if constexpr (std::is_floating_point_v<T>) {
+        to[k].f = static_cast<double>(value);
+      } else if constexpr (std::is_signed_v<T>) {
+        to[k].i = value;
+      } else {
+        to[k].u = value;
+      }
+    }
+  });
+}
+
+inline std::string in_text(element type, wide_number value) {
+  if (!is_floating(type)) {
+    return is_signed_integer(type) ? std::to_string(value.i) : std::to_string(value.u);
+  }
+  return in_text(value.f, type == element::f32 ? std::numeric_limits<float>::max_digits10
+                                               : std::numeric_limits<double>::max_digits10);
+}
+
 class expected_elements final : public expectation {
  public:
-  using whole = std::conditional_t<std::is_integral_v<T>, T, double>;
-  static constexpr bool by_element = std::is_invocable_v<F const&, std::size_t>;
-  static constexpr bool by_part =
-      std::is_invocable_v<F const&, std::size_t, std::span<whole>, std::span<double>>;
-  static_assert(by_element || by_part || std::is_invocable_v<F const&, std::span<whole>>,
-                "setup.expect needs a const callable: f(std::size_t i) that returns the expected "
-                "element i, f(std::span<double> wanted) that writes all of them, or "
-                "f(std::size_t first, std::span<double> wanted, std::span<double> errors) that "
-                "writes some; the span of wanted elements has the array's own type where that is "
-                "an integer");
-
-  expected_elements(std::size_t size, F f, tolerance allowed)
-      : size_(size), f_(std::move(f)), allowed_(allowed) {}
+  expected_elements(std::size_t size, right_values right, tolerance allowed)
+      : size_(size), right_(std::move(right)), allowed_(allowed) {}
 
   /// Copies the array back in pieces of 16 MiB: fresh host memory for a whole array takes longer to
   /// map than its copy takes.
   std::optional<std::string> mismatch(array_store& store, void const* array, poison_byte poison,
                                       std::size_t index, double slack) override {
-    if constexpr (!by_element && !by_part) {
-      if (values_.empty()) {
-        std::vector<whole> values(size_);
-        naming_array(index, [&] { f_(std::span<whole>{values}); });
-        values_ = std::move(values);
-      }
+    if (right_.of == right_values::form::whole && values_.empty()) {
+      std::vector<std::byte> values(size_ * bytes_of(right_.wanted));
+      naming_array(index, [&] { right_.write(0, size_, values.data(), nullptr); });
+      values_ = std::move(values);
     }
-    constexpr std::size_t piece = (std::size_t{16} << 20U) / sizeof(T);
-    auto const got = std::make_unique_for_overwrite<T[]>(std::min(size_, piece));
+    std::size_t const piece = (std::size_t{16} << 20U) / bytes_of(right_.type);
+    auto const got =
+        std::make_unique_for_overwrite<std::byte[]>(std::min(size_, piece) * bytes_of(right_.type));
     wrong_elements wrong;
     std::string words;
     for (std::size_t begin = 0; begin < size_; begin += piece) {
       auto const count = std::min(piece, size_ - begin);
-      store.copy_out(got.get(), static_cast<T const*>(array) + begin, count * sizeof(T));
+      store.copy_out(got.get(),
+                     static_cast<std::byte const*>(array) + begin * bytes_of(right_.type),
+                     count * bytes_of(right_.type));
       auto const found = naming_array(
           index, [&] { return count_wrong(got.get(), count, begin, poison, slack, index); });
       if (found.count > 0 && wrong.count == 0) {
-        words = in_words(got[found.first - begin], found.first, poison);
+        words = in_words(got.get() + (found.first - begin) * bytes_of(right_.type), found.first,
+                         poison);
       }
       wrong.add(found);
     }
@@ -127,67 +153,68 @@ class expected_elements final : public expectation {
     return "element " + std::to_string(wrong.first) + " of array " + std::to_string(index) + words +
            "; " + std::to_string(wrong.count) + " of " + std::to_string(size_) +
            (wrong.count == 1
-                ? " elements is wrong, by " + in_text(wrong.error, 3)
-                : " elements are wrong, the largest error is " + in_text(wrong.error, 3) +
+                ? " elements is wrong, by " + detail::in_text(wrong.error, 3)
+                : " elements are wrong, the largest error is " + detail::in_text(wrong.error, 3) +
                       " at element " + std::to_string(wrong.worst)) +
            ")";
   }
 
  private:
-  static constexpr std::size_t step = 1024;  // 16 KiB of expected elements stay in the L1 cache
+  static constexpr std::size_t step = 1024;  // 24 KiB of elements stay in the L1 cache
 
-  /// The expected elements [first, first + count) and their errors, on the stack of one thread.
-  struct expected_part {
-    using value = decltype([] {
-      if constexpr (by_element) {
-        return std::type_identity<std::conditional_t<
-            std::is_integral_v<T>,
-            decltype(+std::declval<std::invoke_result_t<F const&, std::size_t>>()), double>>{};
-      } else {
-        return std::type_identity<whole>{};
-      }
-    }())::type;
-    std::array<value, step> wanted;
+  static std::size_t bytes_of(element type) {
+    return with_type(type, [](auto value) { return sizeof value; });
+  }
+
+  /// Elements of the array and their right values, on the stack of one thread.
+  struct part {
+    std::array<wide_number, step> got, wanted;
     std::array<double, step> errors;
   };
 
-  void write(expected_part& to, std::size_t first, std::size_t count) const {
-    if constexpr (by_part) {
-      f_(first, std::span{to.wanted}.first(count), std::span{to.errors}.first(count));
+  /// Writes right values from number `first` of the array on, and their permitted errors.
+  void write(part& to, std::size_t first, std::size_t count) const {
+    alignas(wide_number) std::array<std::byte, step * sizeof(wide_number)> written;
+    std::byte const* from = written.data();
+    if (right_.of == right_values::form::whole) {
+      from = values_.data() + first * bytes_of(right_.wanted);
     } else {
-      for (std::size_t i = 0; i < count; ++i) {
-        if constexpr (by_element) {
-          to.wanted[i] = element(first + i);
-        } else {
-          to.wanted[i] = values_[first + i];
-        }
-        to.errors[i] =
-            allowed_.absolute + allowed_.relative * std::abs(static_cast<double>(to.wanted[i]));
-      }
+      right_.write(first, count, written.data(), to.errors.data());
+    }
+    widen(right_.wanted, from, count, to.wanted.data());
+    if (right_.of == right_values::form::part) { return; }
+    for (std::size_t k = 0; k < count; ++k) {
+      to.errors[k] = allowed_.absolute + allowed_.relative * std::abs(wanted_as_double(to, k));
     }
   }
 
-  auto element(std::size_t i) const {
-    using result = std::remove_cvref_t<std::invoke_result_t<F const&, std::size_t>>;
-    if constexpr (std::is_integral_v<T>) {
-      static_assert(std::is_integral_v<result>,
-                    "setup.expect: f(i) must return an integer for an array of integers, because "
-                    "64 bits do not fit a double");
-      return +f_(i);
-    } else {
-      static_assert(std::is_convertible_v<result, double>,
-                    "setup.expect: f(i) must return a number");
-      return static_cast<double>(f_(i));
-    }
+  double wanted_as_double(part const& of, std::size_t k) const {
+    return is_floating(right_.wanted)         ? of.wanted[k].f
+           : is_signed_integer(right_.wanted) ? static_cast<double>(of.wanted[k].i)
+                                              : static_cast<double>(of.wanted[k].u);
   }
 
-  template <class Wanted>
-  static bool accepts(T got, Wanted wanted, double error) {
-    if constexpr (by_part && std::is_floating_point_v<T>) {
-      return same_result(got, wanted) || (error > 0 && agrees(got, wanted, error));
-    } else {
-      return agrees(+got, +wanted, error);
-    }
+  /// Calls `body(got, wanted)` with the members of wide numbers that the array's elements and their
+  /// right values have.
+  template <class Body>
+  void with_members(Body const& body) const {
+    if (is_floating(right_.type)) { return body(&wide_number::f, &wide_number::f); }
+    auto const with_got = [&](auto got) {
+      is_signed_integer(right_.wanted) ? body(got, &wide_number::i) : body(got, &wide_number::u);
+    };
+    is_signed_integer(right_.type) ? with_got(&wide_number::i) : with_got(&wide_number::u);
+  }
+
+  bool accepts(double got, double wanted, double error) const {
+    bool const exact = right_.of == right_values::form::part;
+    if (exact && same_result(got, wanted)) { return true; }
+    return (!exact || error > 0) &&
+           (agrees(got, wanted, error) ||
+            (right_.type == element::f32 && got == static_cast<float>(wanted)));
+  }
+  template <class Got, class Wanted>
+  bool accepts(Got got, Wanted wanted, double error) const {
+    return agrees(got, wanted, error);
   }
 
   struct wrong_elements {
@@ -209,82 +236,99 @@ class expected_elements final : public expectation {
   };
 
   /// Throws where right values from number `first` of the array on are none.
-  void require_right(expected_part const& part, std::size_t first, std::size_t count,
+  void require_right(part const& of, std::size_t first, std::size_t count,
                      std::size_t index) const {
+    auto const name = [&](std::size_t k) {
+      return "element " + std::to_string(first + k) + " of array " + std::to_string(index);
+    };
     for (std::size_t k = 0; k < count; ++k) {
-      if constexpr (by_part) {
-        if (part.errors[k] < 0) {
-          throw no_right_value("setup.expect: the permitted error of " +
-                               element_text(first + k, index) + " is " +
-                               in_text(part.errors[k], 3) + ": at least 0 is needed");
+      if (right_.of == right_values::form::part) {
+        if (of.errors[k] < 0) {
+          throw no_right_value("setup.expect: the permitted error of " + name(k) + " is " +
+                               detail::in_text(of.errors[k], 3) + ": at least 0 is needed");
         }
         // Of an error computed from infinities nothing is left: the bits have to be the same.
-        if (std::isnan(part.errors[k])) { continue; }
-        if (part.errors[k] == 0) { continue; }  // the same bits, those of NaN included
+        if (std::isnan(of.errors[k])) { continue; }
+        if (of.errors[k] == 0) { continue; }  // the same bits, those of NaN included
       }
-      if constexpr (!std::is_integral_v<T>) {
-        if (allowed_.nan || !std::isnan(part.wanted[k])) { continue; }
-        throw no_right_value("setup.expect: the right value of " + element_text(first + k, index) +
-                             " is NaN: mend its function, or set the member nan of its tolerance");
-      }
+      if (!is_floating(right_.wanted) || allowed_.nan || !std::isnan(of.wanted[k].f)) { continue; }
+      throw no_right_value("setup.expect: the right value of " + name(k) +
+                           " is NaN: mend its function, or set the member nan of its tolerance");
     }
   }
-  static std::string element_text(std::size_t at, std::size_t index) {
-    return "element " + std::to_string(at) + " of array " + std::to_string(index);
+
+  /// True for an element of poison.
+  bool is_poison(std::byte const* at, poison_byte poison) const {
+    if (!poison) { return false; }
+    return std::all_of(at, at + bytes_of(right_.type),
+                       [&](std::byte each) { return each == std::byte{*poison}; });
   }
 
   /// The wrong ones among `count` elements from number `begin` of the array on.
-  wrong_elements count_wrong(T const* got, std::size_t count, std::size_t begin, poison_byte poison,
-                             double slack, std::size_t index) const {
+  wrong_elements count_wrong(std::byte const* got, std::size_t count, std::size_t begin,
+                             poison_byte poison, double slack, std::size_t index) const {
     constexpr std::int64_t grain = 4096;  // 20 us of work for each thread
     std::mutex adding;
     wrong_elements all;
-    auto const search = [&](std::int64_t from, std::int64_t to) {
-      wrong_elements found;
-      expected_part part;
-      for (auto at = static_cast<std::size_t>(from); at < static_cast<std::size_t>(to);) {
-        auto const many = std::min(step, static_cast<std::size_t>(to) - at);
-        write(part, begin + at, many);
-        require_right(part, begin + at, many, index);
-        if (slack > 1) {
-          auto const errors = std::span{part.errors}.first(many);
-          double const largest = std::accumulate(errors.begin(), errors.end(), 0.0,
-                                                 [](double a, double b) { return std::max(a, b); });
-          std::fill(errors.begin(), errors.end(), slack * largest);
-        }
-        for (std::size_t k = 0; k < many; ++k, ++at) {
-          // Poison is a NaN, and must not agree with an expected NaN.
-          bool const unwritten = std::is_floating_point_v<T> && is_poison(got[at], poison);
-          if (!unwritten && accepts(got[at], part.wanted[k], part.errors[k])) { continue; }
-          found.add(begin + at, distance(+got[at], +part.wanted[k]));
-        }
-      }
-      if (found.count == 0) { return; }
-      std::lock_guard const lock{adding};
-      all.add(found);
-    };
-    host::parallel_for(host::all_threads(), static_cast<std::int64_t>(count), grain, search);
+    host::parallel_for(
+        host::all_threads(), static_cast<std::int64_t>(count), grain,
+        [&](std::int64_t from, std::int64_t to) {
+          wrong_elements found;
+          part now;
+          for (auto at = static_cast<std::size_t>(from); at < static_cast<std::size_t>(to);) {
+            auto const many = std::min(step, static_cast<std::size_t>(to) - at);
+            write(now, begin + at, many);
+            require_right(now, begin + at, many, index);
+            if (slack > 1) {
+              auto const errors = std::span{now.errors}.first(many);
+              double largest = 0;
+              for (double const each : errors) { largest = std::max(largest, each); }
+              std::fill(errors.begin(), errors.end(), slack * largest);
+            }
+            add_wrong(found, now, got + at * bytes_of(right_.type), many, begin + at, poison);
+            at += many;
+          }
+          if (found.count == 0) { return; }
+          std::lock_guard const lock{adding};
+          all.add(found);
+        });
     return all;
   }
 
-  std::string in_words(T got, std::size_t at, poison_byte poison) const {
-    constexpr int digits = std::numeric_limits<T>::max_digits10;
-    expected_part part;
-    write(part, at, 1);
-    std::string is = " is " + in_text(+got, digits);
+  /// Counts wrong ones among `count` elements from number `first` of the array on.
+  void add_wrong(wrong_elements& to, part& now, std::byte const* got, std::size_t count,
+                 std::size_t first, poison_byte poison) const {
+    widen(right_.type, got, count, now.got.data());
+    auto const bytes = bytes_of(right_.type);
+    with_members([&](auto is, auto should_be) {
+      for (std::size_t k = 0; k < count; ++k) {
+        // Poison is a NaN, and must not agree with an expected NaN.
+        bool const unwritten = is_floating(right_.type) && is_poison(got + k * bytes, poison);
+        auto const value = now.got[k].*is;
+        auto const wanted = now.wanted[k].*should_be;
+        if (!unwritten && accepts(value, wanted, now.errors[k])) { continue; }
+        to.add(first + k, distance(value, wanted));
+      }
+    });
+  }
+
+  std::string in_words(std::byte const* got, std::size_t at, poison_byte poison) const {
+    part now;
+    write(now, at, 1);
+    widen(right_.type, got, 1, now.got.data());
+    std::string is = " is " + in_text(right_.type, now.got[0]);
     if (is_poison(got, poison)) {  // such an integer can also be the result of a call
-      is = std::is_integral_v<T> ? is + " as if it was never written" : " was never written";
+      is = is_floating(right_.type) ? " was never written" : is + " as if it was never written";
     }
-    return is + ", expected " + in_text(+part.wanted[0], digits) + " (tolerance " +
-           in_text(part.errors[0], 3);
+    auto const wanted = is_floating(right_.type) ? right_.type : right_.wanted;
+    return is + ", expected " + in_text(wanted, now.wanted[0]) + " (tolerance " +
+           detail::in_text(now.errors[0], 3);
   }
 
   std::size_t size_;
-  F f_;
+  right_values right_;
   tolerance allowed_;
-  std::vector<whole> values_;  // the whole-array form writes them once
+  std::vector<std::byte> values_;  // the whole-array form writes them once
 };
 
-}  // namespace arrays::detail
-
-}  // namespace assay
+}  // namespace assay::arrays::detail

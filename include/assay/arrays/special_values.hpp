@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to setup.hpp: values that kernels get wrong more often than random ones.
+/// Values that kernels get wrong more often than random ones.
 #pragma once
 
-#include <assay/core/random.hpp>
+#include <assay/core/requirements.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <string_view>
-#include <type_traits>
-#include <vector>
 
 namespace assay {
 
@@ -29,30 +22,4 @@ constexpr std::string_view to_string(special_values which) noexcept {
                              : "random";
 }
 
-namespace arrays {
-
-/// So many elements of a kind.
-template <number T>
-std::vector<T> special_elements(special_values kind, std::size_t n, uniform<T> range,
-                                std::uint64_t seed) {
-  constexpr bool floating = std::is_floating_point_v<T>;
-  auto last = range.high;  // a floating range ends below it
-  if constexpr (floating) { last = std::nextafter(range.high, range.low); }
-  std::vector<T> made(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    auto const bits = random_bits(seed, i);
-    if (kind == special_values::zeros) {
-      made[i] = std::clamp(T{0}, range.low, last);
-    } else if (kind == special_values::extremes) {
-      made[i] = bits % 2 == 0 ? range.low : last;
-    } else {
-      made[i] = random_value(range, seed, i);
-      bool const chosen = bits % 61 == 0 || i == random_bits(seed, n) % n;
-      if (floating && chosen) { made[i] = std::numeric_limits<T>::quiet_NaN(); }
-    }
-  }
-  return made;
-}
-
-}  // namespace arrays
 }  // namespace assay

@@ -7,8 +7,8 @@
 #include <assay/cli/parameters.hpp>
 #include <assay/cli/run.hpp>
 #include <assay/cli/sweep.hpp>
+#include <assay/compare.hpp>
 #include <assay/core/place.hpp>
-#include <assay/measure/callable_variants.hpp>
 #include <assay/race/space.hpp>
 
 #include <CLI/CLI.hpp>
@@ -49,9 +49,9 @@ auto callable_at(F& make, point const& at, type_list<Types...>) {
 }
 
 /// Adds the callables of one point to a list of `compare`.
-template <bool Swept, class List, class... Fs>
+template <bool Swept, class... Fs>
 struct adding {
-  List& list;
+  measure::callable_list& list;
   std::vector<std::string> const& names;
   std::tuple<Fs...>& makes;
   point const& at;
@@ -61,7 +61,8 @@ struct adding {
     std::apply(
         [&](Fs&... make) {
           std::size_t i = 0;
-          (list.add(names[i++], callable_at<Swept>(make, at, chosen)), ...);
+          (list.entries.push_back(measure::erase(names[i++], callable_at<Swept>(make, at, chosen))),
+           ...);
         },
         makes);
   }
@@ -84,7 +85,6 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
   using first_types = type_list<typename first_of<Lists>::type...>;
   static constexpr bool on_stream = measure::runs_on_stream<decltype(callable_at<Swept>(
       std::declval<first&>(), std::declval<point const&>(), first_types{}))>();
-  using callables = measure::detail::callable_list<on_stream>;
 
  public:
   own_experiment(std::vector<swept> parameters, std::vector<std::string> names, Fs... makes)
@@ -142,7 +142,7 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
                      : sweep(cells, chosen, [this](point const& at, measure::options const& own) {
                          auto all = at_point(at);
                          all.chosen = own;
-                         return all.run();
+                         return measure::compare_callables(all);
                        });
     found.notes.insert(found.notes.end(), skipped.begin(), skipped.end());
     return found;
@@ -182,17 +182,16 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
     for (auto const& name : names_) { out << (where.empty() ? "" : where + ": ") << name << '\n'; }
   }
 
-  callables at_point(point const& at) {
-    callables all;
-    with_types(at, adding<Swept, callables, Fs...>{all, names_, makes_, at}, type_list<>{},
-               Lists{}...);
+  measure::callable_list at_point(point const& at) {
+    auto all = measure::detail::empty_list<on_stream>();
+    with_types(at, adding<Swept, Fs...>{all, names_, makes_, at}, type_list<>{}, Lists{}...);
     return all;
   }
 
   /// One callable: each point against the first one.
   measure::comparison against_first_point(std::vector<point> const& cells,
                                           measure::options const& chosen) {
-    callables all;
+    auto all = measure::detail::empty_list<on_stream>();
     for (auto const& at : cells) {
       auto one = at_point(at);
       one.entries.front().label = cells.size() == 1 ? names_.front() : at.label();
@@ -200,7 +199,7 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
     }
     all.chosen = chosen;
     all.chosen.changed = cli::joined(varied(), ",");
-    auto found = all.run();
+    auto found = measure::compare_callables(all);
     for (std::size_t i = 0; i < found.variants.size(); ++i) {
       found.variants[i].axes.clear();
       add_axes(found.variants[i], cells[i]);

@@ -18,3 +18,11 @@
 #if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ < 13
 #error "assay needs CUDA 13 or newer"
 #endif
+
+/// Compiled mode: a program with `-DASSAY_COMPILED` takes the definitions of the doors from a
+/// library, made of src/assay.cpp and src/assay.cu. Without it, all is in headers.
+#ifdef ASSAY_COMPILED
+#define ASSAY_INLINE
+#else
+#define ASSAY_INLINE inline
+#endif

@@ -3,6 +3,7 @@
 /// `task_bench`: verifies and times a task on its paths, over arrays of its own.
 #pragma once
 
+#include <assay/arrays/agreement.hpp>
 #include <assay/arrays/setup.hpp>
 #include <assay/dispatch/costs.hpp>
 #include <assay/dispatch/path.hpp>

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The three kinds of callables that `compare` takes, told apart by the arguments they accept.
+/// The three kinds of callables that `compare` takes, told apart by the arguments they accept, and
+/// their types erased.
 #pragma once
 
 #include <assay/arrays/setup.hpp>
 #include <assay/core/keep.hpp>
+#include <assay/measure/comparison.hpp>
+#include <assay/measure/options.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <fstream>
 #include <functional>
 #include <memory>
-#include <new>
 #include <optional>
-#include <sstream>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -40,7 +37,55 @@ struct named_callable {
   F callable;
 };
 
+/// A callable of which the type is erased: what is timed. All copies share the callable.
+class work {
+ public:
+  work() = default;
+  work(std::shared_ptr<void> callable, void (*call)(void*, CUstream_st*)) noexcept
+      : callable_(std::move(callable)), call_(call) {}
+  /// Calls it; work on the host ignores the stream.
+  void operator()(CUstream_st* on) const { call_(callable_.get(), on); }
+
+ private:
+  std::shared_ptr<void> callable_;
+  void (*call_)(void*, CUstream_st*) = nullptr;
+};
+
+/// Makes work anew, with buffers of a setup.
+using work_factory = std::function<work(setup&)>;
+
+/// What erased code does with callables of one type.
+struct callable_type {
+  std::size_t bytes = 0, alignment = 0;
+  void (*copy)(void* to, void const* from) = nullptr;  ///< null where it cannot be copied
+  void (*move)(void* to, void* from) = nullptr;
+  void (*destroy)(void*) noexcept = nullptr;
+  void (*call)(void*, CUstream_st*) = nullptr;         ///< null for factories
+  work (*make)(void* factory, setup& with) = nullptr;  ///< null for all but factories
+  bool is_plain_data = false;  ///< trivially copyable, so that its bytes show what it refers to
+};
+
+/// The words of a callable's captured values, or nothing where its type hides what it owns.
+using captured_words = std::optional<std::vector<std::uintptr_t>>;
+
+/// A callable of any kind under its name.
+struct erased_callable {
+  std::string label;
+  callable_type type;
+  std::shared_ptr<void> callable;
+};
+
 namespace detail {
+
+/// Moves a callable to a random place in host memory, and returns its owner. Where captured values
+/// lie is worth up to 14 % of a call of 4 us (a host of two cores), so no variant may keep one
+/// place in all epochs.
+std::shared_ptr<void> placed(callable_type const& of, void* from, std::uint64_t random_bits);
+/// The same with a copy.
+std::shared_ptr<void> placed_copy(callable_type const& of, void const* from,
+                                  std::uint64_t random_bits);
+[[noreturn]] void refuse_null_callable(std::string const& label);
+[[noreturn]] void refuse_null_work();
 
 template <class F>
 inline constexpr bool is_named = false;
@@ -65,7 +110,9 @@ consteval callable_kind kind_of() {
                 "assay::host_call(f) for work on the host, assay::launch(f) for work on a stream, "
                 "or assay::factory(f) for a function of assay::setup&");
   if constexpr (has_one_signature<F>) {
-    static_assert(kinds_of<F> != 0,
+    static_assert(kinds_of<F> != 0 || !std::is_invocable_v<F&, setup>,
+                  "a factory takes assay::setup by reference: write assay::setup&");
+    static_assert(kinds_of<F> != 0 || std::is_invocable_v<F&, setup>,
                   "compare takes void(), void(cudaStream_t), or a function of assay::setup& that "
                   "returns one of these; this callable accepts none of those arguments");
     static_assert(kinds_of<F> < 2,
@@ -92,37 +139,47 @@ bool is_null(F const& callable) {
   return false;
 }
 
-template <class F>
-void call_and_keep(F& callable) {
-  if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
-    callable();
+/// Calls work of a kind, and keeps what a host call returns.
+template <callable_kind Kind, class F>
+void call_work(void* callable, [[maybe_unused]] CUstream_st* on) {
+  auto& f = *static_cast<F*>(callable);
+  if constexpr (Kind == callable_kind::launch) {
+    (void)f(on);
+  } else if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
+    f();
   } else {
-    keep(callable());
+    keep(f());
   }
 }
 
-/// Moves a callable to a random place in host memory. Where its captured values lie is worth up to
-/// 14 % of a call of 4 us (a host of two cores), so no variant may keep one place in all epochs.
 template <class F>
-std::shared_ptr<F> placed(F from, std::uint64_t random_bits) {
-  constexpr std::size_t spread = std::max<std::size_t>(4096, 4 * alignof(F));  // a page
-  constexpr std::align_val_t alignment{std::max(alignof(F), alignof(std::max_align_t))};
-  std::shared_ptr<std::byte> const block{
-      static_cast<std::byte*>(::operator new(sizeof(F) + spread, alignment)),
-      [](std::byte* memory) { ::operator delete(memory, alignment); }};
-  auto const offset = random_bits % (spread / alignof(F)) * alignof(F);
-  auto* const made = new (block.get() + offset) F(std::move(from));
-  return {made, [block](F* callable) { std::destroy_at(callable); }};
+callable_type type_of() {
+  callable_type made{sizeof(F), alignof(F)};
+  if constexpr (std::is_copy_constructible_v<F>) {
+    made.copy = [](void* to, void const* from) { new (to) F(*static_cast<F const*>(from)); };
+  }
+  made.move = [](void* to, void* from) { new (to) F(std::move(*static_cast<F*>(from))); };
+  made.destroy = [](void* callable) noexcept { static_cast<F*>(callable)->~F(); };
+  made.is_plain_data = std::is_trivially_copyable_v<F>;
+  return made;
 }
 
-/// Work that calls a callable, which all copies of the work share.
-template <class Signature, class F>
-std::function<Signature> as_work(std::shared_ptr<F> shared) {
-  if constexpr (std::is_same_v<Signature, void()>) {
-    return [shared] { call_and_keep(*shared); };
-  } else {
-    return [shared](CUstream_st* on) { (void)(*shared)(on); };
-  }
+/// The type of work of a known kind.
+template <callable_kind Kind, class F>
+callable_type work_type() {
+  auto made = type_of<F>();
+  made.call = call_work<Kind, F>;
+  return made;
+}
+
+/// Calls a factory, and moves the work that it returns to a random place.
+template <class F>
+work call_factory(void* factory, setup& with) {
+  auto made = named((*static_cast<F*>(factory))(with));
+  using type = typename decltype(made)::type;
+  if (is_null(made.callable)) { refuse_null_work(); }
+  auto const of = work_type<decltype(made)::kind, type>();
+  return {placed(of, &made.callable, with.draw_place()), of.call};
 }
 
 /// The `named_callable` of a callable of type F.
@@ -146,84 +203,105 @@ consteval bool runs_on_stream() {
   }
 }
 
-/// A factory of work with erased types; `Signature` is `void()` or `void(CUstream_st*)`.
-template <class Signature>
-using work_factory = std::function<std::function<Signature>(setup&)>;
-
-/// A callable of any kind as a factory. A factory is one object in all epochs. Work is copied to a
-/// new place for each buffer set and epoch, and work that cannot be copied stays where it is.
-template <class Signature, callable_kind Kind, class F>
-work_factory<Signature> as_factory(std::string const& label, named_callable<Kind, F> from) {
-  if (detail::is_null(from.callable)) {
-    throw std::invalid_argument("\"" + label + "\" is a null callable: pass a function to time");
-  }
+/// A callable of any kind with its type erased.
+template <callable_kind Kind, class F>
+erased_callable erase(std::string label, named_callable<Kind, F> from) {
+  if (detail::is_null(from.callable)) { detail::refuse_null_callable(label); }
+  callable_type type;
   if constexpr (Kind == callable_kind::factory) {
-    auto const shared = std::make_shared<F>(std::move(from.callable));
-    return [shared](setup& make) {
-      auto made = detail::named((*shared)(make)).callable;
-      if (detail::is_null(made)) {
-        throw std::invalid_argument("its factory returned a null callable");
-      }
-      return detail::as_work<Signature>(detail::placed(std::move(made), make.draw_place()));
-    };
-  } else if constexpr (std::is_copy_constructible_v<F>) {
-    return [first = std::move(from.callable)](setup& make) {
-      return detail::as_work<Signature>(detail::placed(F(first), make.draw_place()));
-    };
+    type = detail::type_of<F>();
+    type.make = detail::call_factory<F>;
   } else {
-    auto const only = std::make_shared<F>(std::move(from.callable));
-    return [only](setup&) { return detail::as_work<Signature>(only); };
+    type = detail::work_type<Kind, F>();
   }
+  return {std::move(label), type, detail::placed(type, &from.callable, 0)};
 }
 
-/// The words of a callable's captured values, or nothing where its type hides what it owns.
-using captured_words = std::optional<std::vector<std::uintptr_t>>;
+class callable_support;
 
-/// A closure of pointers and numbers is trivially copyable, and has its pointers at multiples of
-/// their size.
+/// Where callables of one kind run, and how they are timed there.
+struct callable_place {
+  clock default_clock = clock::wall;
+  int most_launches = 0;
+  /// The share of a call's time that the placement of its buffers may be worth.
+  double placement = 0;
+  std::shared_ptr<callable_support> (*make)(options const&) = nullptr;
+};
+
+/// The host, with the calling thread.
+callable_place host_calls() noexcept;
+
+struct variant;
+
+/// One callable as a variant of its own, for `assay::serve`. No device is used until it is built.
+/// It is timed by the clock that decides the epoch, else by that of the options.
+variant variant_of(callable_place const& where, erased_callable called, options chosen);
+
+namespace detail {
+
+/// The place of callables on streams; `<assay/compare.cuh>` defines that for `true`.
+template <bool OnStream>
+struct place_of;
+template <>
+struct place_of<false> {
+  static callable_place get() noexcept { return host_calls(); }
+};
+template <bool OnStream>
+inline constexpr bool is_supported = requires { place_of<OnStream>::get(); };
+
+/// True if the work of a callable of any kind runs on a stream.
 template <class F>
-captured_words captured_by(F const& callable) {
-  std::vector<std::uintptr_t> words;
-  if constexpr (std::is_trivially_copyable_v<F>) {
-    for (std::size_t at = 0; at + sizeof(std::uintptr_t) <= sizeof(F);
-         at += sizeof(std::uintptr_t)) {
-      std::memcpy(&words.emplace_back(), reinterpret_cast<std::byte const*>(&callable) + at,
-                  sizeof(std::uintptr_t));
-    }
-    return words;
+consteval bool on_stream() {
+  return runs_on_stream<named_type<F>>();
+}
+
+}  // namespace detail
+
+/// The callables of one comparison, by name, all on the host or all on streams.
+struct callable_list {
+  callable_place place;
+  std::vector<erased_callable> entries;
+  options chosen;
+};
+
+namespace detail {
+
+template <bool OnStream>
+callable_list empty_list() {
+  static_assert(is_supported<OnStream>,
+                "work on a stream needs <assay/compare.cuh>, in a file that nvcc compiles");
+  if constexpr (is_supported<OnStream>) {
+    return {place_of<OnStream>::get(), {}, {}};
   } else {
     return {};
   }
 }
 
-/// The writable memory of this process at one moment, from `/proc/self/maps`.
-class writable_memory {
- public:
-  writable_memory() {
-    std::ifstream maps{"/proc/self/maps"};
-    for (std::string line; std::getline(maps, line);) {
-      std::istringstream fields{line};
-      range next{};
-      char dash = 0;
-      std::string rights;
-      fields >> std::hex >> next.begin >> dash >> next.end >> rights;
-      if (fields && rights.find('w') != std::string::npos) { ranges_.push_back(next); }
-    }
-  }
+template <bool OnStream>
+void gather(callable_list&) {}
+template <bool OnStream>
+void gather(callable_list& list, options chosen) {
+  list.chosen = std::move(chosen);
+}
+template <bool OnStream, class F, class... Rest>
+void gather(callable_list& list, std::string label, F callable, Rest... rest) {
+  static_assert(on_stream<F>() == OnStream,
+                "one comparison cannot hold work on the host against work on a stream: compare "
+                "on the wall clock by making the host call enqueue and synchronise, or make "
+                "both of one kind");
+  list.entries.push_back(erase(std::move(label), named(std::move(callable))));
+  gather<OnStream>(list, std::move(rest)...);
+}
 
-  bool contains(std::uintptr_t address) const noexcept {
-    for (auto const& each : ranges_) {
-      if (address >= each.begin && address < each.end) { return true; }
-    }
-    return false;
-  }
+}  // namespace detail
 
- private:
-  struct range {
-    std::uintptr_t begin = 0, end = 0;
-  };
-  std::vector<range> ranges_;
-};
+/// A callable of any kind as a variant; see `variant_of`. Needs `<assay/measure/subject.hpp>`.
+template <class F>
+auto callable_variant(std::string label, F callable, options chosen = {}) {
+  auto const list = detail::empty_list<detail::on_stream<F>()>();
+  return variant_of(list.place, erase(std::move(label), detail::named(std::move(callable))),
+                    std::move(chosen));
+}
 
 }  // namespace measure
 
@@ -247,3 +325,7 @@ auto factory(F make) {
 }
 
 }  // namespace assay
+
+#ifndef ASSAY_COMPILED
+#include <assay/measure/callables_definitions.hpp>
+#endif

@@ -5,15 +5,15 @@
 
 #include <assay/machine/ceiling.hpp>
 #include <assay/machine/environment.hpp>
-#include <assay/measure/subject.hpp>
-#include <assay/stats/classify.hpp>
-#include <assay/stats/summary.hpp>
+#include <assay/stats/five_numbers.hpp>
+#include <assay/stats/verdict.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <limits>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +25,25 @@ using machine::ceiling;
 using machine::environment;
 using stats::summary;
 using stats::verdict;
+
+/// `wall`: host time, first submit to drained. `gpu`: device time between events.
+/// `submit`: host time per item as the submitting thread sees it.
+enum class clock { wall, gpu, submit };
+
+inline constexpr std::array all_clocks{clock::wall, clock::gpu, clock::submit};
+
+constexpr std::string_view to_string(clock which) noexcept {
+  constexpr std::array<std::string_view, 3> names{"wall", "gpu", "submit"};
+  return names[static_cast<std::size_t>(which)];
+}
+
+/// The arrays of results that are compared with what is right: none, some, or all of them.
+enum class checks { none, part, all };
+
+constexpr std::string_view to_string(checks which) noexcept {
+  constexpr std::array<std::string_view, 3> names{"not checked", "checked in part", "checked"};
+  return names[static_cast<std::size_t>(which)];
+}
 
 /// An estimated ratio of times with its confidence interval; infinite ends mean "no bound yet".
 struct estimate {
@@ -242,58 +261,32 @@ struct comparison {
   std::vector<epoch_record> epoch_records;
   std::vector<analysis_record> analyses;
 
+  comparison();
+  comparison(comparison const&);
+  comparison(comparison&&) noexcept;
+  comparison& operator=(comparison const&);
+  comparison& operator=(comparison&&) noexcept;
+  ~comparison();
+
   /// True if this is the verdict on the second of two variants against the first. Throws
   /// `std::invalid_argument` for a comparison with several verdicts, which needs `outcome`.
-  bool is(verdict asked) const { return only().outcome == asked; }
+  bool is(verdict asked) const;
 
   /// The guard that objected to the verdict on two variants, the wrong element, or the cause of a
   /// bound; else empty.
-  std::string const& reason() const { return only().reason; }
+  std::string const& reason() const;
 
   /// The verdict on `variant` against `control`, and their ratio of times. Both functions throw
   /// `std::invalid_argument` for a pair that was not compared.
-  verdict outcome(std::string_view control, std::string_view variant) const {
-    return of_pair(control, variant).outcome;
-  }
-  estimate const& effect(std::string_view control, std::string_view variant) const {
-    return of_pair(control, variant).effect;
-  }
+  verdict outcome(std::string_view control, std::string_view variant) const;
+  estimate const& effect(std::string_view control, std::string_view variant) const;
 
   /// The finding on the primary clock that holds `variant` against `control`.
-  finding const& of_pair(std::string_view control, std::string_view variant) const {
-    for (auto const& each : findings) {
-      if (each.primary && each.what == contrast::kind::difference && weighs(each, control, -1) &&
-          weighs(each, variant, 1)) {
-        return each;
-      }
-    }
-    throw std::invalid_argument("\"" + std::string{variant} + "\" was not compared with \"" +
-                                std::string{control} +
-                                "\": variants are held against the first one");
-  }
-
- private:
-  bool weighs(finding const& found, std::string_view label, double weight) const {
-    for (std::size_t i = 0; i < variants.size() && i < found.weights.size(); ++i) {
-      if (variants[i].label == label) { return found.weights[i] == weight; }
-    }
-    return false;
-  }
-
-  finding const& only() const {
-    finding const* one = nullptr;
-    for (auto const& each : findings) {
-      if (!each.primary) { continue; }
-      if (one != nullptr) {
-        throw std::invalid_argument(
-            "this comparison has several verdicts: ask outcome(control, variant)");
-      }
-      one = &each;
-    }
-    if (one == nullptr) { throw std::invalid_argument("this comparison has no verdict"); }
-    return *one;
-  }
+  finding const& of_pair(std::string_view control, std::string_view variant) const;
 };
+
+/// Prints the short report; `<assay/report/text.hpp>` has the full one.
+std::ostream& operator<<(std::ostream& out, comparison const& all);
 
 }  // namespace assay::measure
 
@@ -303,3 +296,7 @@ using measure::comparison;
 using stats::verdict;
 
 }  // namespace assay
+
+#ifndef ASSAY_COMPILED
+#include <assay/measure/comparison_definitions.hpp>
+#endif

@@ -7,8 +7,8 @@
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/epoch_effects.hpp>
 #include <assay/measure/guards.hpp>
-#include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/measure/validate.hpp>
 #include <assay/stats/summary.hpp>
 
 #include <algorithm>

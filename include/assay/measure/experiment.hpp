@@ -3,9 +3,10 @@
 /// `experiment`: pipelines as the variants of a comparison.
 #pragma once
 
+#include <assay/measure/compare_variants.hpp>
+#include <assay/measure/environment_watch.hpp>
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/measure/profile.hpp>
-#include <assay/measure/run_right.hpp>
 #include <assay/transfer/concepts.hpp>
 
 #include <any>
@@ -61,7 +62,7 @@ class experiment {
   /// variant; a note tells what fails there.
   comparison run(std::vector<contrast> const& contrasts, options chosen) const {
     auto const watch = watch_();
-    auto result = measure::run_right(variants_, contrasts, watched(chosen, watch));
+    auto result = measure::compare_variants(variants_, contrasts, watched(chosen, watch));
     watch.describe(result);
     if (!result.failure.empty()) { return result; }
     noting(result, "the ceilings were not measured", [&] { result.ceilings = ceilings_(); });

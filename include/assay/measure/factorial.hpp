@@ -31,6 +31,15 @@ inline std::vector<contrast> against_first(std::vector<std::string> const& label
   return all;
 }
 
+/// The one axis on which variants differ, "confounded" for several axes, and "" for none. Axes that
+/// were crossed on purpose are listed: "a x b".
+inline std::string changed_text(std::vector<std::string> const& axes, bool crossed) {
+  if (axes.size() > 1 && !crossed) { return "confounded"; }
+  std::string text;
+  for (auto const& name : axes) { text += (text.empty() ? "" : " x ") + name; }
+  return text;
+}
+
 /// One axis of a factorial experiment. The other levels are compared with the first one.
 struct factor {
   std::string name;

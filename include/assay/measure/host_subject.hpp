@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,10 +43,9 @@ inline checks checks_of(setup const& made) {
 }
 
 /// One buffer set: its arrays, and the work that reads and writes them.
-template <class Signature>
 struct buffer_set {
   std::unique_ptr<setup> arrays;
-  std::function<Signature> work;
+  measure::work work;
 };
 
 /// What all host subjects of one comparison share, because all are timed in one way.
@@ -68,7 +66,7 @@ struct call_session {
 /// first content is restored before each call, outside the timed region.
 class host_subject final : public subject {
  public:
-  host_subject(epoch const& now, std::string const& label, work_factory<void()> const& make,
+  host_subject(epoch const& now, std::string const& label, work_factory const& make,
                std::shared_ptr<call_session> session = std::make_shared<call_session>())
       : session_(std::move(session)) {
     for (int i = 0; i < 2; ++i) {
@@ -79,7 +77,9 @@ class host_subject final : public subject {
       set.work = make(*set.arrays);
       session_->restores = session_->restores || set.arrays->has_state();
     }
-    empty_ = detail::as_work<void()>(detail::placed([] {}, sets_[0].arrays->draw_place()));
+    auto nothing = [] {};
+    auto const type = detail::work_type<callable_kind::host_call, decltype(nothing)>();
+    empty_ = {detail::placed(type, &nothing, sets_[0].arrays->draw_place()), type.call};
   }
 
   void warm(int buffer_set, int launches) override {
@@ -87,7 +87,7 @@ class host_subject final : public subject {
     auto const& set = of(buffer_set);
     for (int i = 0; i < launches; ++i) {
       set.arrays->restore();
-      set.work();
+      set.work(nullptr);
     }
   }
 
@@ -98,7 +98,7 @@ class host_subject final : public subject {
   }
 
   std::optional<cell> time_empty(int launches) override {
-    for (int i = 0; i < 2; ++i) { empty_(); }  // as before other cells
+    for (int i = 0; i < 2; ++i) { empty_(nullptr); }  // as before other cells
     return timed(empty_, launches, [] {});
   }
 
@@ -107,7 +107,7 @@ class host_subject final : public subject {
     auto const& set = of(buffer_set);
     set.arrays->poison();
     set.arrays->restore();
-    set.work();
+    set.work(nullptr);
     return set.arrays->verify();
   }
 
@@ -131,7 +131,7 @@ class host_subject final : public subject {
   }
 
   template <class Prepare>
-  cell timed(std::function<void()> const& work, int calls, Prepare const& prepare) const {
+  cell timed(work const& called, int calls, Prepare const& prepare) const {
     cell mean;
     double sum = 0;
     if (session_->restores || calls <= few_calls) {
@@ -139,7 +139,7 @@ class host_subject final : public subject {
         prepare();
         lost_processor_time const watch;
         auto const begin = steady_clock::now();
-        work();
+        called(nullptr);
         double const taken = without_lost(seconds_since(begin), watch);
         sum += taken;
         if (calls <= few_calls) { mean.launches.push_back(taken); }
@@ -147,20 +147,20 @@ class host_subject final : public subject {
     } else {
       lost_processor_time const watch;
       auto const begin = steady_clock::now();
-      for (int i = 0; i < calls; ++i) { work(); }
+      for (int i = 0; i < calls; ++i) { called(nullptr); }
       sum = without_lost(seconds_since(begin), watch);
     }
     mean[clock::wall] = sum / calls;
     return mean;
   }
 
-  measure::buffer_set<void()> const& of(int number) const {
+  measure::buffer_set const& of(int number) const {
     return sets_[static_cast<std::size_t>(number)];
   }
 
   std::shared_ptr<call_session> session_;
-  std::array<measure::buffer_set<void()>, 2> sets_;
-  std::function<void()> empty_;
+  std::array<measure::buffer_set, 2> sets_;
+  work empty_;
 };
 
 }  // namespace assay::measure

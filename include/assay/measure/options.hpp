@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The options of a comparison, and their preconditions.
+/// The options of a comparison.
 #pragma once
 
-#include <assay/core/distinct.hpp>
 #include <assay/core/place.hpp>
 #include <assay/measure/comparison.hpp>
-#include <assay/measure/subject.hpp>
-#include <assay/stats/group_sequential.hpp>
-#include <assay/stats/number_text.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace assay::measure {
+
+struct epoch;
 
 /// The times of verification: before the first and after the last timed cell, or around every
 /// epoch.
@@ -77,89 +71,6 @@ struct options {
   /// NVML's throttle bits at the end of an epoch, for the record.
   std::function<std::uint64_t()> throttle_bits{};
 };
-
-namespace detail {
-
-inline void require(bool holds, std::string const& otherwise) {
-  if (!holds) { throw std::invalid_argument(otherwise); }
-}
-
-inline void require_contrast(contrast const& asked, std::size_t variants) {
-  require(asked.weights.size() == variants,
-          "contrast \"" + asked.name + "\" has " + std::to_string(asked.weights.size()) +
-              " weights for " + std::to_string(variants) + " variants");
-  double sum = 0;
-  double size = 0;
-  for (double const weight : asked.weights) {
-    sum += weight;
-    size += std::abs(weight);
-  }
-  require(std::isfinite(size) && size > 0,
-          "contrast \"" + asked.name + "\" needs finite weights, not all zero");
-  // 1e-12: the rounding of sums of weights such as 1/3.
-  require(std::abs(sum) <= 1e-12 * size, "the weights of contrast \"" + asked.name +
-                                             "\" must sum to 0, not " + stats::number_text(sum));
-}
-
-}  // namespace detail
-
-/// Throws `std::invalid_argument` with the value and the allowed range, unless this can be run.
-inline void validate(std::vector<variant> const& variants, std::vector<contrast> const& contrasts,
-                     options const& chosen) {
-  using detail::require;
-  require(variants.size() >= 2,
-          "a comparison needs 2 variants or more, not " + std::to_string(variants.size()));
-  std::vector<std::string> labels;
-  for (auto const& each : variants) {
-    require(add_distinct(labels, each.label), "two variants are labelled \"" + each.label + "\"");
-    require(static_cast<bool>(each.build), "variant \"" + each.label + "\" has no build function");
-  }
-  require(!contrasts.empty(), "a comparison needs 1 contrast or more, not 0");
-  for (auto const& each : contrasts) { detail::require_contrast(each, variants.size()); }
-  auto const positive = [](char const* what, double value) {
-    require(value > 0 && std::isfinite(value),
-            std::string{what} + " is positive, not " + stats::number_text(value));
-  };
-  (void)stats::alpha_schedule(chosen.max_epochs, chosen.alpha, contrasts.size());
-  positive("margin", chosen.margin);
-  positive("cell_seconds", chosen.cell_seconds);
-  positive("max_seconds", chosen.max_seconds);
-  int const most = chosen.most_launches.value_or(200);
-  require(most >= 5, "most_launches is 5 or more, not " + std::to_string(most));
-  require(chosen.warm_up_seconds >= 0,
-          "warm_up_seconds is 0 or more, not " + stats::number_text(chosen.warm_up_seconds));
-  for (double const tick : chosen.tick_seconds) {
-    require(tick >= 0, "a clock's tick is 0 s or more, not " + stats::number_text(tick));
-  }
-}
-
-/// The one axis on which variants differ, "confounded" for several axes, and "" for none. Axes that
-/// were crossed on purpose are listed: "a x b".
-inline std::string changed_text(std::vector<std::string> const& axes, bool crossed) {
-  if (axes.size() > 1 && !crossed) { return "confounded"; }
-  std::string text;
-  for (auto const& name : axes) { text += (text.empty() ? "" : " x ") + name; }
-  return text;
-}
-
-/// The changed axes of variants by the texts of their choices. A main effect or an interaction
-/// among the contrasts shows that axes were crossed.
-inline std::string changed_axes(std::vector<variant> const& variants,
-                                std::vector<contrast> const& contrasts) {
-  std::vector<std::string> changed;
-  for (auto const& each : variants) {
-    for (auto const& choice : each.axes) {
-      bool const shared = std::all_of(variants.begin(), variants.end(), [&](auto const& other) {
-        return std::find(other.axes.begin(), other.axes.end(), choice) != other.axes.end();
-      });
-      if (!shared) { add_distinct(changed, choice.first); }
-    }
-  }
-  bool const crossed = std::any_of(contrasts.begin(), contrasts.end(), [](auto const& each) {
-    return each.what != contrast::kind::difference;
-  });
-  return changed_text(changed, crossed);
-}
 
 }  // namespace assay::measure
 

@@ -8,8 +8,8 @@
 #include <assay/measure/epoch_effects.hpp>
 #include <assay/measure/epoch_loop.hpp>
 #include <assay/measure/guards.hpp>
-#include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/measure/validate.hpp>
 #include <assay/stats/group_sequential.hpp>
 #include <assay/stats/randomised_blocks.hpp>
 #include <assay/stats/summary.hpp>

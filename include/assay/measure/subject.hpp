@@ -4,7 +4,7 @@
 /// build one.
 #pragma once
 
-#include <assay/core/requirements.hpp>
+#include <assay/measure/comparison.hpp>
 
 #include <array>
 #include <cstddef>
@@ -14,30 +14,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace assay::measure {
-
-/// `wall`: host time, first submit to drained. `gpu`: device time between events.
-/// `submit`: host time per item as the submitting thread sees it.
-enum class clock { wall, gpu, submit };
-
-inline constexpr std::array all_clocks{clock::wall, clock::gpu, clock::submit};
-
-constexpr std::string_view to_string(clock which) noexcept {
-  constexpr std::array<std::string_view, 3> names{"wall", "gpu", "submit"};
-  return names[static_cast<std::size_t>(which)];
-}
-
-/// The arrays of results that are compared with what is right: none, some, or all of them.
-enum class checks { none, part, all };
-
-constexpr std::string_view to_string(checks which) noexcept {
-  constexpr std::array<std::string_view, 3> names{"not checked", "checked in part", "checked"};
-  return names[static_cast<std::size_t>(which)];
-}
 
 /// One timed cell: mean seconds per launch on each clock, and the mean SM clock in Hz. NaN means
 /// that the subject does not have this clock, or that the SM clock is unknown.

@@ -6,6 +6,7 @@
 #include <assay/core/distinct.hpp>
 #include <assay/measure/epoch_loop.hpp>
 #include <assay/measure/options.hpp>
+#include <assay/race/judgement.hpp>
 #include <assay/race/qualification.hpp>
 #include <assay/race/result.hpp>
 #include <assay/stats/elimination.hpp>

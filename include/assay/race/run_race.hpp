@@ -3,7 +3,7 @@
 /// `run_race`: a race over variants of any kind.
 #pragma once
 
-#include <assay/measure/options.hpp>
+#include <assay/measure/validate.hpp>
 #include <assay/race/procedure.hpp>
 #include <assay/race/result.hpp>
 

@@ -4,7 +4,6 @@
 /// constants.
 #pragma once
 
-#include <assay/core/atomic_file.hpp>
 #include <assay/race/names.hpp>
 #include <assay/race/result.hpp>
 #include <assay/report/format.hpp>
@@ -13,7 +12,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <ostream>
 #include <string>
 
 namespace assay::report {
@@ -128,22 +126,3 @@ inline std::string race_header(measure::race_result const& of, std::string const
 }
 
 }  // namespace assay::report
-
-namespace assay {
-
-/// Writes `report::race_header` to a file. Throws `std::runtime_error` for a race without a winner,
-/// `std::invalid_argument` for a name that C++ does not allow, and `file_error`.
-inline void write_header(measure::race_result const& of, std::string const& path,
-                         std::string const& in = "tuning") {
-  write_atomically(path, report::race_header(of, in));
-}
-
-}  // namespace assay
-
-namespace assay::measure {
-
-inline std::ostream& operator<<(std::ostream& out, race_result const& of) {
-  return out << report::race_text(of);
-}
-
-}  // namespace assay::measure

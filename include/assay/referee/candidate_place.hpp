@@ -5,7 +5,8 @@
 
 #include <assay/arrays/array_store.hpp>
 #include <assay/core/random.hpp>
-#include <assay/measure/callable_variants.hpp>
+#include <assay/measure/callables.hpp>
+#include <assay/measure/subject.hpp>
 #include <assay/referee/problem.hpp>
 
 #include <chrono>

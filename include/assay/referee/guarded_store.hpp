@@ -42,7 +42,7 @@ class guarded_store final : public arrays::array_store {
     return nullptr;
   }
 
-  void fill_random(void* to, std::size_t count, arrays::any_uniform const& range,
+  void fill_random(void* to, std::size_t count, arrays::any_range const& range,
                    std::uint64_t seed) override {
     store_->fill_random(to, count, range, seed);
   }

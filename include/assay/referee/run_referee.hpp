@@ -6,8 +6,8 @@
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/procedure.hpp>
-#include <assay/measure/remote_subject.hpp>
 #include <assay/referee/charge.hpp>
+#include <assay/serve/remote_subject.hpp>
 #include <assay/stats/number_text.hpp>
 #include <assay/stats/random_source.hpp>
 

@@ -3,13 +3,13 @@
 /// `assay::serve_problem`: the program in which the referee loads a candidate.
 #pragma once
 
-#include <assay/measure/serve.hpp>
 #include <assay/referee/call_arrays.hpp>
 #include <assay/referee/candidate_library.hpp>
 #include <assay/referee/candidate_place.hpp>
 #include <assay/referee/examination.hpp>
 #include <assay/referee/problem.hpp>
 #include <assay/referee/process_state.hpp>
+#include <assay/serve.hpp>
 
 #include <array>
 #include <chrono>

@@ -11,7 +11,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -210,11 +209,6 @@ inline std::string short_text(comparison const& all) {
 
 }  // namespace assay::report
 
-namespace assay::measure {
-
-/// Prints the short report; `out << full(found)` prints everything.
-inline std::ostream& operator<<(std::ostream& out, comparison const& all) {
-  return out << report::short_text(all);
-}
-
-}  // namespace assay::measure
+#ifndef ASSAY_COMPILED
+#include <assay/report/short_text_definitions.hpp>
+#endif

@@ -6,9 +6,9 @@
 
 #include <assay/stats/group_sequential.hpp>
 #include <assay/stats/signed_rank.hpp>
+#include <assay/stats/verdict.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -16,19 +16,8 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 namespace assay::stats {
-
-/// The outcome of a contrast. `faster` and `slower` compare the variant with the control. For an
-/// interaction they mean a negative and a positive effect.
-enum class verdict { faster, slower, equivalent, inconclusive, unproven, wrong_answer };
-
-constexpr std::string_view to_string(verdict which) noexcept {
-  constexpr std::array<std::string_view, 6> names{"FASTER",       "SLOWER",   "EQUIVALENT",
-                                                  "INCONCLUSIVE", "UNPROVEN", "WRONG ANSWER"};
-  return names[static_cast<std::size_t>(which)];
-}
 
 /// The verdict that one interim analysis allows, on the scale of log ratios.
 struct classification {
@@ -81,10 +70,6 @@ inline classification classify(std::span<double const> effects, double margin, d
   auto const critical =
       signed_rank_critical_value(static_cast<std::int64_t>(effects.size()), alpha);
   return classify(signed_rank_interval(effects, critical), margin);
-}
-
-constexpr bool is_sign(verdict which) noexcept {
-  return which == verdict::faster || which == verdict::slower;
 }
 
 /// True when a contrast needs no more epochs: it has a sign, or it is equivalent and

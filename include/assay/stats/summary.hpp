@@ -3,7 +3,7 @@
 /// Five-number summaries, moments, and the correlation of successive values.
 #pragma once
 
-#include <assay/core/requirements.hpp>
+#include <assay/stats/five_numbers.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -13,16 +13,6 @@
 #include <vector>
 
 namespace assay::stats {
-
-/// Five numbers of a sample, and the number of its values.
-struct summary {
-  double median = std::numeric_limits<double>::quiet_NaN();
-  double q1 = std::numeric_limits<double>::quiet_NaN();
-  double q3 = std::numeric_limits<double>::quiet_NaN();
-  double min = std::numeric_limits<double>::quiet_NaN();
-  double max = std::numeric_limits<double>::quiet_NaN();
-  std::size_t count = 0;
-};
 
 /// The quantile `share` of sorted values, linear between them (type 7 of Hyndman and Fan, 1996);
 /// NaN without values.

@@ -67,7 +67,7 @@ constexpr uniform<T> element_range() noexcept {
 /// generated ones.
 template <class T>
 inline constexpr unsigned char element_poison =
-    std::is_integral_v<T> ? 0x7F : arrays::detail::default_poison;
+    std::is_integral_v<T> ? 0x7F : arrays::default_poison;
 
 /// The expectation of an output. `element(k, i)` returns element i of input number k.
 template <element_wise Work, class Element>

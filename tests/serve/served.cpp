@@ -5,9 +5,9 @@
 #include <assay/core/policy.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/procedure.hpp>
-#include <assay/measure/remote_subject.hpp>
-#include <assay/measure/serve.hpp>
 #include <assay/memory/request.hpp>
+#include <assay/serve.hpp>
+#include <assay/serve/remote_subject.hpp>
 
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <assay/core/child_process.hpp>
-#include <assay/measure/served_protocol.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/serve/protocol.hpp>
 #include <assay/stats/number_text.hpp>
 
 #include <sys/socket.h>

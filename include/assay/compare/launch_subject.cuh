@@ -4,18 +4,17 @@
 #pragma once
 
 #include <assay/arrays/device_arrays.cuh>
+#include <assay/compare/launch_session.cuh>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/measure/host_subject.hpp>
-#include <assay/measure/launch_session.cuh>
 #include <assay/measure/subject.hpp>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -40,8 +39,7 @@ namespace assay::measure {
 /// given stream by 100 us or more.
 class launch_subject final : public subject {
  public:
-  launch_subject(epoch const& now, std::string const& label,
-                 work_factory<void(CUstream_st*)> const& make,
+  launch_subject(epoch const& now, std::string const& label, work_factory const& make,
                  std::shared_ptr<launch_session> session)
       : session_(std::move(session)),
         shared_stream_(session_->stream_of(now.number)),
@@ -94,9 +92,9 @@ class launch_subject final : public subject {
   std::optional<cell> time_empty(int launches) override {
     nvtx_range const scope{"empty cell", category::measurement};
     device_guard const guard{session_->place()};
-    work const nothing = [](CUstream_st* on) {
-      launch_session::enqueue_nothing(::cuda::stream_ref{on});
-    };
+    work const nothing{nullptr, [](void*, CUstream_st* on) {
+                         launch_session::enqueue_nothing(::cuda::stream_ref{on});
+                       }};
     call(nothing, 2);  // as before other cells
     return timed(nothing, nullptr, launches);
   }
@@ -134,8 +132,7 @@ class launch_subject final : public subject {
   }
 
  private:
-  using work = std::function<void(CUstream_st*)>;
-  using buffers = buffer_set<void(CUstream_st*)>;
+  using buffers = buffer_set;
   using steady_clock = std::chrono::steady_clock;
   /// Launches of a cell, each of 0.25 ms or more: a pair of events takes less than 1 % of it.
   static constexpr int few = 4;
@@ -245,7 +242,8 @@ class launch_subject final : public subject {
     };
     if (double const once = seconds_of(of.work, 1); once > 20e-6 || !session_->held()) { return; }
     constexpr int many = 16;
-    if (seconds_of(of.work, many) > seconds_of([](CUstream_st*) {}, many) + many * 0.5e-6) {
+    if (seconds_of(of.work, many) >
+        seconds_of({nullptr, [](void*, CUstream_st*) {}}, many) + many * 0.5e-6) {
       return;
     }
     throw std::runtime_error(

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Types of elements as values, so that code for arrays is compiled once for all types.
+#pragma once
+
+#include <assay/core/random.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace assay::arrays {
+
+/// The arithmetic types of elements.
+enum class element : unsigned char { u8, u16, u32, u64, i8, i16, i32, i64, f32, f64 };
+
+template <number T>
+inline constexpr element element_of =
+    std::is_floating_point_v<T>
+        ? (sizeof(T) == 4 ? element::f32 : element::f64)
+        : static_cast<element>(std::countr_zero(sizeof(T)) + (std::is_signed_v<T> ? 4 : 0));
+
+/// Calls `body` with a value of the type that an `element` names.
+template <class Body>
+decltype(auto) with_type(element of, Body&& body) {
+  switch (of) {
+    case element::u8:
+      return body(std::uint8_t{});
+    case element::u16:
+      return body(std::uint16_t{});
+    case element::u32:
+      return body(std::uint32_t{});
+    case element::u64:
+      return body(std::uint64_t{});
+    case element::i8:
+      return body(std::int8_t{});
+    case element::i16:
+      return body(std::int16_t{});
+    case element::i32:
+      return body(std::int32_t{});
+    case element::i64:
+      return body(std::int64_t{});
+    case element::f32:
+      return body(float{});
+    default:
+      return body(double{});
+  }
+}
+
+/// The unsigned integer with as many bits as T.
+template <number T>
+using bits_of = std::conditional_t<
+    sizeof(T) == 1, std::uint8_t,
+    std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                       std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+
+template <number T>
+constexpr std::uint64_t to_bits(T value) noexcept {
+  return std::bit_cast<bits_of<T>>(value);
+}
+template <number T>
+constexpr T from_bits(std::uint64_t bits) noexcept {
+  return std::bit_cast<T>(static_cast<bits_of<T>>(bits));
+}
+
+/// Random multiples of a unit: the product of the unit and an integer of the range. Few bits in
+/// each number make long sums exact.
+template <class T>
+struct multiples {
+  uniform<std::int32_t> range{};
+  T unit = 1;
+};
+
+/// `multiples_draw<T>{of, bits}.value` is the number that 64 random bits select, on the host and on
+/// a device.
+template <class T>
+struct multiples_draw {
+  multiples<T> of{};
+  std::uint64_t bits = 0;
+  std::uint32_t low = static_cast<std::uint32_t>(of.range.low);
+  std::uint64_t count = static_cast<std::uint32_t>(of.range.high) - low + std::uint64_t{1};
+  T value =
+      of.unit *
+      static_cast<T>(static_cast<std::int32_t>(low + static_cast<std::uint32_t>(bits % count)));
+};
+
+/// The multiple of a seed and an index, for host code.
+template <class T>
+T random_value(multiples<T> of, std::uint64_t seed, std::uint64_t index) noexcept {
+  return multiples_draw<T>{of, random_bits(seed, index)}.value;
+}
+
+/// A `uniform<T>`, or `multiples<T>`, of any T.
+struct any_range {
+  element type = element::f32;
+  bool is_multiples = false;
+  std::uint64_t low = 0, high = 0;  ///< bits of the ends, of type T or 32-bit integers
+  std::uint64_t unit = 0;           ///< bits of the unit of multiples
+};
+
+template <number T>
+constexpr any_range erase(uniform<T> range) noexcept {
+  return {element_of<T>, false, to_bits(range.low), to_bits(range.high), 0};
+}
+template <number T>
+constexpr any_range erase(multiples<T> of) noexcept {
+  return {element_of<T>, true, to_bits(of.range.low), to_bits(of.range.high), to_bits(of.unit)};
+}
+
+/// Calls `body` with the `uniform<T>`, or with the `multiples<T>`, of a range. Signed and unsigned
+/// integers of one size have the same random bits, so six types of ranges serve all.
+template <class Body>
+decltype(auto) with_range(any_range const& of, Body&& body) {
+  auto const floating = [&]<class T>(T) {
+    if (of.is_multiples) {
+      return body(multiples<T>{{from_bits<std::int32_t>(of.low), from_bits<std::int32_t>(of.high)},
+                               from_bits<T>(of.unit)});
+    }
+    return body(uniform<T>{from_bits<T>(of.low), from_bits<T>(of.high)});
+  };
+  auto const integer = [&]<class T>(T) {
+    return body(uniform<T>{static_cast<T>(of.low), static_cast<T>(of.high)});
+  };
+  switch (of.type) {
+    case element::f32:
+      return floating(float{});
+    case element::f64:
+      return floating(double{});
+    case element::u8:
+    case element::i8:
+      return integer(std::uint8_t{});
+    case element::u16:
+    case element::i16:
+      return integer(std::uint16_t{});
+    case element::u32:
+    case element::i32:
+      return integer(std::uint32_t{});
+    default:
+      return integer(std::uint64_t{});
+  }
+}
+
+/// The draw that selects a number from a range of each kind.
+template <class T>
+uniform_draw<T> draw_from(uniform<T>);
+template <class T>
+multiples_draw<T> draw_from(multiples<T>);
+template <class Range>
+using draw_of = decltype(draw_from(Range{}));
+
+}  // namespace assay::arrays

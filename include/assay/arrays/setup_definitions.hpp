@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to setup.hpp: the definitions of `setup`.
+#pragma once
+
+#include <assay/arrays/array_store.hpp>
+#include <assay/arrays/expectation.hpp>
+#include <assay/arrays/setup.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay {
+namespace detail {
+
+inline void require_amount(char const* call, double amount) {
+  if (std::isfinite(amount) && amount >= 0) { return; }
+  throw std::invalid_argument(std::string{"setup."} + call + '(' +
+                              arrays::detail::in_text(amount, 6) +
+                              "): a finite number of at least 0 is needed");
+}
+
+template <number T>
+void require_ends(T low, T high) {
+  auto const width = static_cast<double>(high) - static_cast<double>(low);
+  bool const fits = std::is_integral_v<T> ? low <= high : low < high;
+  if (fits && std::isfinite(width)) { return; }
+  constexpr int digits = std::numeric_limits<T>::max_digits10;
+  throw std::invalid_argument("uniform{" + arrays::detail::in_text(+low, digits) + ", " +
+                              arrays::detail::in_text(+high, digits) +
+                              "}: the low end must be below the high end");
+}
+
+inline void require_range(arrays::any_range const& of) {
+  arrays::with_type(of.is_multiples ? arrays::element::i32 : of.type, [&]<class T>(T) {
+    require_ends(arrays::from_bits<T>(of.low), arrays::from_bits<T>(of.high));
+  });
+}
+
+/// Throws where elements for a call overlap those of array number `index`.
+inline void require_apart(char const* call, std::span<std::byte const> of, std::size_t index,
+                          std::span<std::byte const> other) {
+  auto const before = std::less_equal<std::byte const*>{};
+  bool const apart = of.empty() || other.empty() || before(of.data() + of.size(), other.data()) ||
+                     before(other.data() + other.size(), of.data());
+  if (apart) { return; }
+  throw std::invalid_argument(std::string{"setup."} + call + ": its " + std::to_string(of.size()) +
+                              " bytes overlap those of array " + std::to_string(index) +
+                              " of this setup: declare memory that a call writes once, by inout, "
+                              "or give one of the two a copy");
+}
+
+/// So many elements of special values.
+inline std::vector<std::byte> special_elements(special_values kind, std::size_t n,
+                                               arrays::any_range const& of, std::uint64_t seed) {
+  return arrays::with_type(of.type, [&]<class T>(T value) {
+    uniform<T> const range{arrays::from_bits<T>(of.low), arrays::from_bits<T>(of.high)};
+    constexpr bool floating = std::is_floating_point_v<T>;
+    auto last = range.high;  // a floating range ends below it
+    if constexpr (floating) { last = std::nextafter(range.high, range.low); }
+    std::vector<std::byte> made(n * sizeof(T));
+    for (std::size_t i = 0; i < n; ++i) {
+      auto const bits = random_bits(seed, i);
+      if (kind == special_values::zeros) {
+        value = std::clamp(T{0}, range.low, last);
+      } else if (kind == special_values::extremes) {
+        value = bits % 2 == 0 ? range.low : last;
+      } else {
+        value = random_value(range, seed, i);
+        bool const chosen = bits % 61 == 0 || i == random_bits(seed, n) % n;
+        if (floating && chosen) { value = std::numeric_limits<T>::quiet_NaN(); }
+      }
+      std::memcpy(made.data() + i * sizeof(T), &value, sizeof(T));
+    }
+    return made;
+  });
+}
+
+}  // namespace detail
+
+/// What a setup has declared.
+struct setup::state {
+  struct entry {
+    void* data = nullptr;
+    std::size_t bytes = 0, elements = 0;
+    arrays::detail::poison_byte poison{};
+    bool is_input = false;
+    void* start = nullptr;  // null but for `inout`
+    std::unique_ptr<arrays::detail::expectation> expected{};
+    std::span<std::byte const> callers{};  // the caller's elements of `from`, `inout`, `output_in`
+    bool writes = false;                   // those elements, or copies of them
+  };
+
+  /// The entry of an array that calls write.
+  entry& written(void* data) {
+    for (auto& each : arrays) {
+      if (each.data == data && (each.poison || each.start != nullptr)) { return each; }
+    }
+    throw std::invalid_argument(
+        "setup.expect needs an array that output or inout of the same setup returned");
+  }
+
+  /// Elements of the caller that a call reads must not be written as another array: the two would
+  /// be one array in some stores, and two copies in others.
+  void require_apart(char const* call, std::span<std::byte const> of, bool writes) const {
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      if (!(writes || arrays[i].writes)) { continue; }
+      assay::detail::require_apart(call, of, i, arrays[i].callers);
+    }
+  }
+
+  /// An array at `at`, or in new memory of the store where that is null.
+  entry& add(char const* call, std::size_t n, std::size_t element_bytes, void* at = nullptr) {
+    auto const most =
+        static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / element_bytes;
+    if ((n == 0 && !may_be_empty) || n > most) {
+      throw std::invalid_argument(std::string{"setup."} + call + ": an array of " +
+                                  std::to_string(n) + " elements; 1 to " + std::to_string(most) +
+                                  " are allowed");
+    }
+    auto const size = n * element_bytes;
+    arrays.push_back({at != nullptr ? at : store->allocate(size), size, n});
+    return arrays.back();
+  }
+
+  /// An array that no call writes, shared with the first lane; `fresh` says whether it is new. The
+  /// caller's memory serves as it is where the store takes such memory.
+  entry& add_input(char const* call, std::size_t n, std::size_t element_bytes,
+                   void const* callers) {
+    auto const index = arrays.size();
+    auto* at = index < shared.size() ? shared[index] : nullptr;
+    if (at == nullptr && store->takes_callers_memory()) { at = const_cast<void*>(callers); }
+    fresh = at == nullptr;
+    auto& made = add(call, n, element_bytes, at);
+    made.is_input = true;
+    return made;
+  }
+
+  void keep_start() {
+    auto& last = arrays.back();
+    last.start = store->allocate(last.bytes);
+    store->copy(last.start, last.data, last.bytes);
+  }
+
+  std::shared_ptr<arrays::array_store> store;
+  std::uint64_t seed = 0;
+  std::vector<entry> arrays{};
+  std::vector<void*> shared{};  // arrays of the first lane; null where an array is not shared
+  std::vector<std::shared_ptr<std::vector<std::byte>>> kept{};  // elements of special values
+  special_values special = special_values::none;
+  bool may_be_empty = false;
+  bool has_nan = false;  // an array has, or may have, NaN on purpose
+  bool fresh = true;
+  double bytes = 0;
+  double flops = 0;
+};
+
+ASSAY_INLINE setup::setup(std::shared_ptr<arrays::array_store> store, std::uint64_t seed)
+    : state_(new state{std::move(store), seed}) {}
+ASSAY_INLINE setup::setup(std::unique_ptr<state> made) noexcept : state_(std::move(made)) {}
+ASSAY_INLINE setup::setup(setup&&) noexcept = default;
+ASSAY_INLINE setup& setup::operator=(setup&&) noexcept = default;
+ASSAY_INLINE setup::~setup() = default;
+
+ASSAY_INLINE setup setup::for_another_lane() const {
+  auto other = std::make_unique<state>(state{state_->store, state_->seed});
+  other->may_be_empty = state_->may_be_empty;
+  other->special = state_->special;
+  other->has_nan = state_->has_nan;
+  for (auto const& each : state_->arrays) {
+    other->shared.push_back(each.is_input ? each.data : nullptr);
+  }
+  return setup{std::move(other)};
+}
+ASSAY_INLINE setup& setup::allow_empty() {
+  state_->may_be_empty = true;
+  return *this;
+}
+ASSAY_INLINE setup& setup::with(special_values values) {
+  state_->special = values;
+  state_->has_nan = state_->has_nan || values == special_values::nan;
+  return *this;
+}
+ASSAY_INLINE void setup::moves(double bytes) {
+  detail::require_amount("moves", bytes);
+  state_->bytes = bytes;
+}
+ASSAY_INLINE void setup::does(double flops) {
+  detail::require_amount("does", flops);
+  state_->flops = flops;
+}
+ASSAY_INLINE double setup::bytes() const noexcept { return state_->bytes; }
+ASSAY_INLINE double setup::flops() const noexcept { return state_->flops; }
+ASSAY_INLINE std::uint64_t setup::draw_place() noexcept { return state_->store->draw_place(); }
+
+ASSAY_INLINE setup::declared_memory setup::declare_random(char const* call, std::size_t n,
+                                                          arrays::any_range const& range,
+                                                          bool written) {
+  detail::require_range(range);
+  auto const element_bytes = arrays::with_type(range.type, [](auto value) { return sizeof value; });
+  auto const seed = random_bits(state_->seed, state_->arrays.size());
+  if (state_->special != special_values::none && !range.is_multiples) {
+    auto const& kept = state_->kept.emplace_back(std::make_shared<std::vector<std::byte>>(
+        detail::special_elements(state_->special, n, range, seed)));
+    return declare_copy(call, *kept, element_bytes, written);
+  }
+  auto& made = written ? state_->add(call, n, element_bytes)
+                       : state_->add_input(call, n, element_bytes, nullptr);
+  if (written || state_->fresh) { state_->store->fill_random(made.data, n, range, seed); }
+  if (written) { state_->keep_start(); }
+  return {made.data, nullptr, seed};
+}
+
+ASSAY_INLINE setup::declared_memory setup::declare_copy(char const* call,
+                                                        std::span<std::byte const> elements,
+                                                        std::size_t element_bytes, bool written) {
+  state_->require_apart(call, elements, written);
+  auto const n = elements.size() / element_bytes;
+  auto& made = written ? state_->add(call, n, element_bytes)
+                       : state_->add_input(call, n, element_bytes, elements.data());
+  made.callers = elements;
+  made.writes = written;
+  if ((written || state_->fresh) && !elements.empty()) {
+    state_->store->copy_in(made.data, elements.data(), elements.size());
+  }
+  if (written) { state_->keep_start(); }
+  return {made.data, elements.data(), 0};
+}
+
+ASSAY_INLINE setup::declared_memory setup::declare_output(std::size_t n, std::size_t element_bytes,
+                                                          void* callers, unsigned char poison) {
+  std::span<std::byte const> const memory{static_cast<std::byte const*>(callers),
+                                          callers == nullptr ? 0 : n * element_bytes};
+  if (callers != nullptr) { state_->require_apart("output_in", memory, true); }
+  auto& made = state_->add("output", n, element_bytes,
+                           state_->store->takes_callers_memory() ? callers : nullptr);
+  made.poison = poison;
+  made.callers = memory;
+  made.writes = callers != nullptr;
+  state_->store->fill(made.data, poison, made.bytes);
+  return {made.data};
+}
+ASSAY_INLINE setup::declared_memory setup::declare_zeros(std::size_t n, std::size_t element_bytes) {
+  auto& made = state_->add("zeros", n, element_bytes);
+  state_->store->fill(made.data, 0, made.bytes);
+  return {made.data};
+}
+ASSAY_INLINE setup::declared_memory setup::declare_scratch(std::size_t n,
+                                                           std::size_t element_bytes) {
+  return {state_->add("scratch", n, element_bytes).data};
+}
+
+ASSAY_INLINE void setup::expect_values(void* array, std::size_t size,
+                                       arrays::detail::right_values right, tolerance allowed) {
+  detail::require_amount("expect: relative tolerance ", allowed.relative);
+  detail::require_amount("expect: absolute tolerance ", allowed.absolute);
+  allowed.nan = allowed.nan || state_->has_nan;
+  state_->written(array).expected =
+      std::make_unique<arrays::detail::expected_elements>(size, std::move(right), allowed);
+}
+ASSAY_INLINE void setup::expect_judged(void* array, std::size_t size, std::size_t element_bytes,
+                                       arrays::detail::array_judge judge) {
+  state_->written(array).expected =
+      std::make_unique<arrays::detail::judged_elements>(size, element_bytes, std::move(judge));
+}
+
+ASSAY_INLINE void setup::poison() {
+  for (auto const& each : state_->arrays) {
+    if (each.poison) { state_->store->fill(each.data, *each.poison, each.bytes); }
+  }
+}
+ASSAY_INLINE bool setup::has_state() const noexcept {
+  return std::any_of(state_->arrays.begin(), state_->arrays.end(),
+                     [](auto const& each) { return each.start != nullptr; });
+}
+ASSAY_INLINE void setup::restore() {
+  for (auto const& each : state_->arrays) {
+    if (each.start != nullptr) { state_->store->copy(each.data, each.start, each.bytes); }
+  }
+}
+ASSAY_INLINE bool setup::has_expectations() const noexcept {
+  return std::any_of(state_->arrays.begin(), state_->arrays.end(),
+                     [](auto const& each) { return each.expected != nullptr; });
+}
+ASSAY_INLINE std::optional<std::string> setup::verify(double slack) {
+  auto const& all = state_->arrays;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].expected == nullptr) { continue; }
+    if (auto wrong =
+            all[i].expected->mismatch(*state_->store, all[i].data, all[i].poison, i, slack)) {
+      return wrong;
+    }
+  }
+  return std::nullopt;
+}
+ASSAY_INLINE std::vector<declared_array> setup::declared() const {
+  using enum declared_array::role;
+  std::vector<declared_array> all;
+  for (auto const& each : state_->arrays) {
+    auto const what = each.is_input ? input : each.poison ? output : each.start ? inout : other;
+    all.push_back({each.data, each.bytes, each.elements, what, each.expected != nullptr});
+  }
+  return all;
+}
+
+ASSAY_INLINE void arrays::detail::refuse_seeded(std::size_t index, std::size_t size) {
+  auto const call = "seeded(" + std::to_string(index) + "): ";
+  if (index >= size) {
+    throw std::out_of_range(call + "the array has " + std::to_string(size) + " elements");
+  }
+  throw std::logic_error(call + "only arrays of random, from and inout have seeded values");
+}
+
+}  // namespace assay

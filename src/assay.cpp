@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The definitions of the doors for programs that are compiled with -DASSAY_COMPILED. Needs no
+/// toolkit; what needs nvcc is in assay.cu.
+#ifndef ASSAY_COMPILED
+#define ASSAY_COMPILED
+#endif
+
+#include <assay/arrays/setup_definitions.hpp>
+#include <assay/compare_definitions.hpp>
+#include <assay/measure/callables_definitions.hpp>
+#include <assay/measure/compare_variants_definitions.hpp>
+#include <assay/measure/comparison_definitions.hpp>
+#include <assay/race/race_definitions.hpp>
+#include <assay/race/result_definitions.hpp>
+#include <assay/report/short_text_definitions.hpp>
+#include <assay/serve/serve_definitions.hpp>
