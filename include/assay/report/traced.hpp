@@ -174,6 +174,7 @@ namespace detail {
 inline std::vector<measure::traced_idle> idle_of(trace::variant_evidence const& of,
                                                  int critical_value) {
   std::vector<measure::traced_idle> all;
+  if (of.batches.empty()) { return all; }
   for (std::size_t cause = 0; cause < trace::idle_causes; ++cause) {
     std::string const name{to_string(static_cast<trace::idle_cause>(cause))};
     std::vector<double> values;

@@ -121,6 +121,7 @@ inline std::vector<double> pair_sums(std::vector<change const*> const& of, std::
 /// it is of the changes as traced. The interval allows for both: which parts tracing delayed is a
 /// model.
 inline stats::interval sum_of(std::vector<change const*> const& some, trace_difference const& of) {
+  if (of.pairs == 0) { return {}; }
   auto values = detail::pair_sums(some, of.pairs);
   auto const traced = stats::signed_rank_interval(values, of.critical_value);
   auto const tracing = detail::pair_sums(some, of.pairs, &change::tracing);
