@@ -4,6 +4,7 @@
 /// for each lane. This header serves the host; `workload/array_workload.cuh` adds devices.
 #pragma once
 
+#include <assay/arrays/array_store.hpp>
 #include <assay/arrays/setup.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/place.hpp>
