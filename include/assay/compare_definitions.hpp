@@ -5,6 +5,7 @@
 
 #include <assay/compare.hpp>
 #include <assay/measure/callable_variants.hpp>
+#include <assay/measure/callables_definitions.hpp>
 #include <assay/measure/compare_variants.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/validate.hpp>

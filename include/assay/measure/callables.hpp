@@ -325,7 +325,3 @@ auto factory(F make) {
 }
 
 }  // namespace assay
-
-#ifndef ASSAY_COMPILED
-#include <assay/measure/callables_definitions.hpp>
-#endif

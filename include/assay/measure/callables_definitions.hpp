@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to callables.hpp: the definitions of its functions, and callables on the host.
+/// Internal to callables.hpp: the definitions of its functions, which doors bring.
 #pragma once
 
 #include <assay/measure/callable_variants.hpp>

@@ -6,6 +6,7 @@
 #include <assay/core/atomic_file.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/measure/callable_variants.hpp>
+#include <assay/measure/callables_definitions.hpp>
 #include <assay/race.hpp>
 #include <assay/race/names.hpp>
 #include <assay/race/run_race.hpp>

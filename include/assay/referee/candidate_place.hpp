@@ -5,9 +5,9 @@
 
 #include <assay/arrays/array_store.hpp>
 #include <assay/core/random.hpp>
-#include <assay/measure/callables.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/referee/problem.hpp>
+#include <assay/serve.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -3,6 +3,7 @@
 /// Internal to serve.hpp: the program's side of the protocol.
 #pragma once
 
+#include <assay/measure/callables_definitions.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/serve.hpp>
 #include <assay/serve/protocol.hpp>
