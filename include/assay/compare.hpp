@@ -40,7 +40,7 @@ template <class F, class... Rest>
 requires(sizeof...(Rest) >= 2)
 comparison compare_all(std::string name, F callable, Rest... rest) {
   constexpr bool on_stream = measure::detail::on_stream<F>();
-  auto list = measure::detail::empty_list<on_stream>();
+  measure::callable_list list{measure::detail::supported_place<on_stream>(), {}, {}};
   measure::detail::gather<on_stream>(list, std::move(name), std::move(callable),
                                      std::move(rest)...);
   return measure::compare_callables(list);

@@ -18,7 +18,7 @@ struct candidate {
   template <class F>
   candidate(std::string name, F callable, measure::constants of = {})
       : called(measure::erase(std::move(name), measure::detail::named(std::move(callable)))),
-        place(measure::detail::empty_list<measure::detail::on_stream<F>()>().place),
+        place(measure::detail::supported_place<measure::detail::on_stream<F>()>()),
         constants(std::move(of)) {}
   candidate(measure::erased_callable callable, measure::callable_place where)
       : called(std::move(callable)), place(where) {}
@@ -51,7 +51,7 @@ race_result race(std::vector<candidate> const& all, options chosen = {}, race_re
 template <class F, class... Rest>
 race_result race(std::string name, F callable, Rest... rest) {
   constexpr bool on_stream = measure::detail::on_stream<F>();
-  auto list = measure::detail::empty_list<on_stream>();
+  measure::callable_list list{measure::detail::supported_place<on_stream>(), {}, {}};
   measure::detail::gather<on_stream>(list, std::move(name), std::move(callable),
                                      std::move(rest)...);
   std::vector<candidate> all;

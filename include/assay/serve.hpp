@@ -30,8 +30,8 @@ struct served_case {
   served_case(std::string called, F callable)
       : name(called),
         work(measure::callable_variant(std::move(called), std::move(callable))),
-        decides(
-            measure::detail::empty_list<measure::detail::on_stream<F>()>().place.default_clock) {}
+        decides(measure::detail::supported_place<measure::detail::on_stream<F>()>().default_clock) {
+  }
 };
 
 /// Offers the cases for comparison and returns the exit code of the program:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// How far a result may be from what is right.
+/// The permitted error of a result.
 #pragma once
 
 #include <assay/core/random.hpp>

@@ -183,7 +183,7 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
   }
 
   measure::callable_list at_point(point const& at) {
-    auto all = measure::detail::empty_list<on_stream>();
+    measure::callable_list all{measure::detail::supported_place<on_stream>(), {}, {}};
     with_types(at, adding<Swept, Fs...>{all, names_, makes_, at}, type_list<>{}, Lists{}...);
     return all;
   }
@@ -191,7 +191,7 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
   /// One callable: each point against the first one.
   measure::comparison against_first_point(std::vector<point> const& cells,
                                           measure::options const& chosen) {
-    auto all = measure::detail::empty_list<on_stream>();
+    measure::callable_list all{measure::detail::supported_place<on_stream>(), {}, {}};
     for (auto const& at : cells) {
       auto one = at_point(at);
       one.entries.front().label = cells.size() == 1 ? names_.front() : at.label();

@@ -77,9 +77,9 @@ struct erased_callable {
 
 namespace detail {
 
-/// Moves a callable to a random place in host memory, and returns its owner. Where captured values
-/// lie is worth up to 14 % of a call of 4 us (a host of two cores), so no variant may keep one
-/// place in all epochs.
+/// Moves a callable to a random place in host memory, and returns its owner. The place of
+/// captured values is worth up to 14 % of a call of 4 us (a host of two cores). So no variant keeps
+/// one place in all epochs.
 std::shared_ptr<void> placed(callable_type const& of, void* from, std::uint64_t random_bits);
 /// The same with a copy.
 std::shared_ptr<void> placed_copy(callable_type const& of, void const* from,
@@ -267,11 +267,11 @@ struct callable_list {
 namespace detail {
 
 template <bool OnStream>
-callable_list empty_list() {
+callable_place supported_place() noexcept {
   static_assert(is_supported<OnStream>,
                 "work on a stream needs <assay/compare.cuh>, in a file that nvcc compiles");
   if constexpr (is_supported<OnStream>) {
-    return {place_of<OnStream>::get(), {}, {}};
+    return place_of<OnStream>::get();
   } else {
     return {};
   }
@@ -298,9 +298,8 @@ void gather(callable_list& list, std::string label, F callable, Rest... rest) {
 /// A callable of any kind as a variant; see `variant_of`. Needs `<assay/measure/subject.hpp>`.
 template <class F>
 auto callable_variant(std::string label, F callable, options chosen = {}) {
-  auto const list = detail::empty_list<detail::on_stream<F>()>();
-  return variant_of(list.place, erase(std::move(label), detail::named(std::move(callable))),
-                    std::move(chosen));
+  return variant_of(detail::supported_place<detail::on_stream<F>()>(),
+                    erase(std::move(label), detail::named(std::move(callable))), std::move(chosen));
 }
 
 }  // namespace measure
