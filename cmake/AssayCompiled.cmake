@@ -7,6 +7,7 @@ target_compile_definitions(assay_compiled PUBLIC ASSAY_COMPILED)
 target_link_libraries(assay_compiled PUBLIC assay)
 set_target_properties(assay_compiled PROPERTIES EXPORT_NAME compiled POSITION_INDEPENDENT_CODE ON)
 # Work on streams, for projects that have enabled CUDA before they add assay.
-if(ASSAY_CUDA AND CMAKE_CUDA_COMPILER AND TARGET CUDA::cudart)
+get_property(assay_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+if(ASSAY_CUDA AND "CUDA" IN_LIST assay_languages AND TARGET CUDA::cudart)
   target_sources(assay_compiled PRIVATE src/assay.cu)
 endif()

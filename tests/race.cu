@@ -6,7 +6,7 @@
 #include "catch.hpp"
 
 #include <assay/race.cuh>
-#include <assay/race/text.hpp>
+#include <assay/race/result.hpp>
 
 #include <cstddef>
 #include <string>

@@ -109,7 +109,6 @@
 #include <assay/race/result.hpp>
 #include <assay/race/run_race.hpp>
 #include <assay/race/space.hpp>
-#include <assay/race/text.hpp>
 #include <assay/report/csv.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>

@@ -8,8 +8,8 @@
 #include <assay/race.hpp>
 #include <assay/race/json.hpp>
 #include <assay/race/judgement.hpp>
+#include <assay/race/result.hpp>
 #include <assay/race/space.hpp>
-#include <assay/race/text.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -10,7 +10,6 @@
 #include <assay/race.hpp>
 #include <assay/race/names.hpp>
 #include <assay/race/run_race.hpp>
-#include <assay/race/text.hpp>
 
 #include <cstddef>
 #include <memory>

@@ -88,6 +88,18 @@ std::ostream& operator<<(std::ostream& out, race_result const& of);
 
 }  // namespace assay::measure
 
+namespace assay::report {
+
+/// The winner in one sentence, a line for each of at most `lines` candidates in their order, and a
+/// line on the effort.
+std::string race_text(measure::race_result const& of, std::size_t lines = 12);
+
+/// A header with the winner's name and constants, in a namespace of this name, and with the
+/// evidence in its comment. Throws `std::invalid_argument` for names that C++ does not allow.
+std::string race_header(measure::race_result const& of, std::string const& in = "tuning");
+
+}  // namespace assay::report
+
 namespace assay {
 
 using measure::race_result;
