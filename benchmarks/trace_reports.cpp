@@ -8,6 +8,7 @@
 
 #include "support/host_result.hpp"
 
+#include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite.hpp>
 #include <assay/trace/difference.hpp>

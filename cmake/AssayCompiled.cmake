@@ -1,13 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # assay::compiled: the definitions of the doors, compiled once. A program that links it instead of assay::assay
-# compiles in a fraction of the time. It is built where something links it, and for `install` where it was built.
-add_library(assay_compiled STATIC EXCLUDE_FROM_ALL src/assay.cpp)
-add_library(assay::compiled ALIAS assay_compiled)
+# compiles in a fraction of the time. What needs an optional package has a library of its own: a program links
+# assay::compiled_cli for assay::cli, and assay::compiled_cupti for assay::cupti. Each library is built where
+# something links it, and is part of `install` where it was built.
+function(assay_add_compiled name source)
+  add_library(assay_${name} STATIC EXCLUDE_FROM_ALL ${source})
+  add_library(assay::${name} ALIAS assay_${name})
+  target_link_libraries(assay_${name} PUBLIC ${ARGN})
+  set_target_properties(assay_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+endfunction()
+
+assay_add_compiled(compiled src/assay.cpp assay)
 target_compile_definitions(assay_compiled PUBLIC ASSAY_COMPILED)
-target_link_libraries(assay_compiled PUBLIC assay)
-set_target_properties(assay_compiled PROPERTIES EXPORT_NAME compiled POSITION_INDEPENDENT_CODE ON)
 # Work on streams, for projects that have enabled CUDA before they add assay.
 get_property(assay_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
 if(ASSAY_CUDA AND "CUDA" IN_LIST assay_languages AND TARGET CUDA::cudart)
   target_sources(assay_compiled PRIVATE src/assay.cu)
+endif()
+if(TARGET assay::cli)
+  assay_add_compiled(compiled_cli src/assay_cli.cpp assay_compiled assay::cli)
+endif()
+if(TARGET assay::cupti)
+  assay_add_compiled(compiled_cupti src/assay_cupti.cpp assay_compiled assay::cupti)
 endif()

@@ -7,12 +7,15 @@ set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/assay)
 install(TARGETS assay EXPORT assayTargets
         FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${package_dir})
-# The compiled library where it was built: its export is read where the library lies beside it.
-install(TARGETS assay_compiled EXPORT assayCompiledTargets ARCHIVE OPTIONAL
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/assay)
-install(EXPORT assayCompiledTargets NAMESPACE assay:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/assay)
-file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/AssayCompiledPlace.cmake
-     "set(assay_compiled_place \"${CMAKE_INSTALL_LIBDIR}/assay\")\n")
+# The compiled libraries where they were built: the export of one is read where it lies beside it.
+set(compiled_dir ${CMAKE_INSTALL_LIBDIR}/assay)
+foreach(name IN ITEMS compiled compiled_cli compiled_cupti)
+  if(TARGET assay_${name})
+    install(TARGETS assay_${name} EXPORT assay_${name} ARCHIVE OPTIONAL DESTINATION ${compiled_dir})
+    install(EXPORT assay_${name} NAMESPACE assay:: DESTINATION ${compiled_dir})
+  endif()
+endforeach()
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/AssayCompiledPlace.cmake "set(assay_compiled_place \"${compiled_dir}\")\n")
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/AssayCompiledPlace.cmake DESTINATION ${package_dir})
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/assayConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)

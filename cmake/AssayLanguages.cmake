@@ -81,6 +81,11 @@ endif()
 add_library(assay_host INTERFACE)
 target_include_directories(assay_host INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(assay_host INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+# The same in compiled mode: of the libraries, the code alone.
+add_library(assay_host_compiled INTERFACE)
+target_compile_definitions(assay_host_compiled INTERFACE ASSAY_COMPILED)
+target_link_libraries(assay_host_compiled INTERFACE
+  assay_host $<$<TARGET_EXISTS:assay_compiled_cli>:$<LINK_ONLY:assay_compiled_cli>> $<LINK_ONLY:assay_compiled>)
 
 # The commit that examples and benchmarks write into their results, as it was at configuration;
 # a copy of the tree without its history is told of it.
@@ -214,7 +219,7 @@ endfunction()
 function(assay_use_cupti_if_marked target file)
   assay_marker(${file} assay-uses packages)
   if("cupti" IN_LIST packages)
-    target_link_libraries(${target} PRIVATE assay::cupti)
+    target_link_libraries(${target} PRIVATE assay::cupti $<TARGET_NAME_IF_EXISTS:${ARGN}>)
   endif()
 endfunction()
 

@@ -74,9 +74,10 @@ def is_door(header, text):
 
 def layer(header):
     """The layer's number, None for a header that has none."""
+    door = header.replace("_definitions.", ".")  # definitions stand where their header does
     for moved in (LOWERED, RAISED):
-        if header in moved:
-            return moved[header]
+        if door in moved:
+            return moved[door]
     return next((n for n, rooms in enumerate(LAYERS) if room(header) in rooms), None)
 
 

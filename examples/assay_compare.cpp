@@ -7,12 +7,17 @@
 #include "command_subject.hpp"
 #include "common_cases.hpp"
 
+#include <assay/cli/gate.hpp>
+#include <assay/cli/guarded.hpp>
+#include <assay/cli/outputs.hpp>
+#include <assay/cli/parse.hpp>
 #include <assay/cli/run.hpp>
 #include <assay/cli/traces.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/procedure.hpp>
 #include <assay/report/progress.hpp>
+#include <assay/report/short_text.hpp>
 #include <assay/report/text.hpp>
 #include <assay/report/words.hpp>
 #include <assay/serve/remote_subject.hpp>
@@ -156,7 +161,7 @@ void tell(compare_request const& of, std::string const& name, measure::compariso
     json = cli::variant_path(json, name, ".json");
   }
   auto const one_line = [](std::string const& text) {
-    return cli::detail::one_line(std::runtime_error{text});
+    return cli::one_line(std::runtime_error{text});
   };
   auto const& verdict = *std::ranges::find(found.findings, true, &measure::finding::primary);
   chosen.quiet = true;

@@ -13,6 +13,7 @@
 #include <assay/cli/parse.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/page/page.hpp>
+#include <assay/report/headline.hpp>
 #include <assay/report/json.hpp>
 #include <assay/report/junit.hpp>
 #include <assay/report/markdown.hpp>
@@ -121,7 +122,7 @@ std::deque<saved> read_all(std::vector<named_document> const& files) {
 using outputs = std::vector<std::pair<std::string, std::string>>;
 
 void add_csv(outputs& to, std::string const& path, measure::comparison const& of) {
-  for (auto const& format : cli::file_formats) {
+  for (auto const& format : cli::file_formats()) {
     if (format.option != "--csv") { continue; }
     to.emplace_back(cli::beside(path, format.part).string(), format.text(of, {}));
   }

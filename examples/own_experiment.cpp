@@ -5,6 +5,7 @@
 
 // docs: experiment
 #include <assay/cli/experiment.hpp>
+#include <assay/cli/parse.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -7,11 +7,22 @@
 #endif
 
 #include <assay/arrays/setup_definitions.hpp>
+#include <assay/chrome/chrome_definitions.hpp>
 #include <assay/compare_definitions.hpp>
 #include <assay/measure/callables_definitions.hpp>
 #include <assay/measure/compare_variants_definitions.hpp>
 #include <assay/measure/comparison_definitions.hpp>
+#include <assay/nsys/reports_definitions.hpp>
+#include <assay/page/page_definitions.hpp>
 #include <assay/race/race_definitions.hpp>
 #include <assay/race/result_definitions.hpp>
+#include <assay/report/csv_definitions.hpp>
+#include <assay/report/explanation_definitions.hpp>
+#include <assay/report/junit_definitions.hpp>
+#include <assay/report/markdown_definitions.hpp>
 #include <assay/report/short_text_definitions.hpp>
+#include <assay/report/text_definitions.hpp>
+#include <assay/report/trace_table_definitions.hpp>
+#include <assay/report/traced_definitions.hpp>
 #include <assay/serve/serve_definitions.hpp>
+#include <assay/trace/explanation_definitions.hpp>

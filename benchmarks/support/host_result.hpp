@@ -6,6 +6,7 @@
 #include <assay/core/atomic_file.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/report/json.hpp>
+#include <assay/report/json_values.hpp>
 
 #include <filesystem>
 #include <functional>

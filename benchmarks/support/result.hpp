@@ -7,6 +7,7 @@
 #include <assay/machine/device_environment.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/report/json.hpp>
+#include <assay/report/json_values.hpp>
 
 #include <algorithm>
 #include <cstdio>

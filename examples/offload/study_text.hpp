@@ -6,6 +6,7 @@
 #include "prediction_errors.hpp"
 #include "study.hpp"
 
+#include <assay/core/csv.hpp>
 #include <assay/core/memory_type.hpp>
 #include <assay/report/csv.hpp>
 #include <assay/report/format.hpp>
@@ -326,14 +327,14 @@ inline void timed_calls(std::ostream& out, dispatch_study const& study) {
       in += read, back += written;
       if (each.memory == memory_type::pageable) { pageable_in += read, pageable_back += written; }
     }
-    report::csv::fields(out, set, kind, detail::memory_of(known), known.amount.size,
-                        known.amount.bytes, known.amount.flops, in, back, pageable_in,
-                        pageable_back);
+    assay::csv::fields(out, set, kind, detail::memory_of(known), known.amount.size,
+                       known.amount.bytes, known.amount.flops, in, back, pageable_in,
+                       pageable_back);
     std::size_t best = 0;
     auto const sum = [&](std::size_t p) { return call.halves[0][p] + call.halves[1][p]; };
     for (std::size_t p = 0; p < paths.size(); ++p) {
       out << ',';
-      report::csv::fields(out, call.halves[0][p], call.halves[1][p]);
+      assay::csv::fields(out, call.halves[0][p], call.halves[1][p]);
       if (sum(p) < sum(best)) { best = p; }
     }
     for (auto const& name : traced) {
@@ -342,7 +343,7 @@ inline void timed_calls(std::ostream& out, dispatch_study const& study) {
         if (its_name == name) { value = its_value; }
       }
       out << ',';
-      report::csv::fields(out, value);
+      assay::csv::fields(out, value);
     }
     out << ',' << detail::column_of(paths[best].where) << ','
         << detail::column_of(study.of.choose(known));

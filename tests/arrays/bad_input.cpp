@@ -2,6 +2,7 @@
 /// @file
 /// Declarations that cannot be right are refused in one line, and wrong arrays name the worst
 /// element.
+#include <assay/arrays/array_store.hpp>
 #include <assay/arrays/setup.hpp>
 
 #include <algorithm>

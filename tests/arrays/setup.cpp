@@ -3,6 +3,7 @@
 /// A setup places, fills, poisons, restores and verifies the arrays that a builder declares.
 #include "catch.hpp"
 
+#include <assay/arrays/array_store.hpp>
 #include <assay/arrays/setup.hpp>
 
 #include <array>

@@ -3,6 +3,7 @@
 /// A setup serves several lanes, a caller's own memory, and results that need a bound or a judge.
 #include "catch.hpp"
 
+#include <assay/arrays/array_store.hpp>
 #include <assay/arrays/setup.hpp>
 
 #include <cmath>

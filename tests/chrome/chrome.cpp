@@ -4,6 +4,8 @@
 #include "trace/golden.hpp"
 
 #include <assay/chrome/chrome.hpp>
+#include <assay/chrome/tracks.hpp>
+#include <assay/core/utf8.hpp>
 #include <assay/trace/strings.hpp>
 
 #include <nlohmann/json.hpp>

@@ -5,6 +5,7 @@
 #include "trace/golden.hpp"
 
 #include <assay/chrome/chrome.hpp>
+#include <assay/chrome/json_text.hpp>
 #include <assay/nsys/reports_cuda.hpp>
 
 #include <cstdint>

@@ -5,10 +5,19 @@
 #include "report/sample.hpp"
 
 #include <assay/cli/experiment.hpp>
+#include <assay/cli/gate.hpp>
+#include <assay/cli/parse.hpp>
 #include <assay/cli/run.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/memory/request.hpp>
+#include <assay/page/page.hpp>
+#include <assay/report/csv.hpp>
 #include <assay/report/json.hpp>
+#include <assay/report/junit.hpp>
+#include <assay/report/markdown.hpp>
+#include <assay/report/text.hpp>
+
+#include <CLI/CLI.hpp>
 
 #include <array>
 #include <csignal>

@@ -7,6 +7,7 @@
 #include "trace/golden.hpp"
 
 #include <assay/cli/trace_stats.hpp>
+#include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite.hpp>
 

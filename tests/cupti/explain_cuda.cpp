@@ -8,6 +8,7 @@
 #include "trace/golden.hpp"
 
 #include <assay/cupti/explain.hpp>
+#include <assay/cupti/explain_definitions.hpp>
 #include <assay/report/explanation.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.hpp>

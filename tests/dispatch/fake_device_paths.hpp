@@ -6,6 +6,7 @@
 #include "dispatch/fake_device.hpp"
 #include "dispatch/synthetic_machine.hpp"
 
+#include <assay/arrays/array_store.hpp>
 #include <assay/dispatch/device_bench.hpp>
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 #include "catch.hpp"
 #include "cli/outcome.hpp"
 
+#include <assay/cli/gate.hpp>
 #include <assay/cli/run.hpp>
 
 #include <algorithm>

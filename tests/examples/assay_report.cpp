@@ -6,6 +6,7 @@
 #include "report/sample.hpp"
 
 #include <assay/page/page.hpp>
+#include <assay/report/escape.hpp>
 #include <assay/report/json.hpp>
 
 #include <sys/wait.h>

@@ -3,6 +3,7 @@
 #include "cli/outcome.hpp"
 #include "overlap/options.hpp"
 
+#include <assay/cli/gate.hpp>
 #include <assay/cli/run.hpp>
 
 #include <algorithm>

@@ -12,6 +12,7 @@
 #include <assay/core/units.hpp>
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/procedure.hpp>
+#include <assay/report/short_text.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -3,9 +3,11 @@
 
 #include "trace/golden.hpp"
 
+#include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/report/trace_table.hpp>
+#include <assay/trace/labels.hpp>
 
 #include <sstream>
 #include <string>

@@ -3,7 +3,9 @@
 
 #include "trace/golden.hpp"
 
+#include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/reports.hpp>
+#include <assay/nsys/reports_timeline.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/report/overlap_words.hpp>
 #include <assay/report/trace_table.hpp>

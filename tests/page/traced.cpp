@@ -7,6 +7,8 @@
 
 #include <assay/core/atomic_file.hpp>
 #include <assay/page/page.hpp>
+#include <assay/page/timeline.hpp>
+#include <assay/page/waterfall.hpp>
 #include <assay/report/json.hpp>
 
 #include <cmath>

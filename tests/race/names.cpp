@@ -7,6 +7,7 @@
 
 #include <assay/race.hpp>
 #include <assay/race/judgement.hpp>
+#include <assay/race/names.hpp>
 
 #include <cstdlib>
 #include <fstream>

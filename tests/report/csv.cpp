@@ -2,7 +2,9 @@
 #include "catch.hpp"
 #include "report/sample.hpp"
 
+#include <assay/core/csv.hpp>
 #include <assay/report/csv.hpp>
+#include <assay/report/words.hpp>
 
 #include <map>
 #include <sstream>
@@ -54,7 +56,7 @@ std::vector<row> rows(void (*print)(std::ostream&, measure::comparison const&),
 }  // namespace
 
 TEST_CASE("fields are quoted only where they have to be") {
-  using report::csv::field;
+  using csv::field;
   CHECK(field(std::string_view{"plain text"}) == "plain text");
   CHECK(field(std::string_view{"a,b"}) == "\"a,b\"");
   CHECK(field(std::string_view{"say \"x\""}) == "\"say \"\"x\"\"\"");

@@ -3,6 +3,7 @@
 #include "report/sample.hpp"
 
 #include <assay/report/json.hpp>
+#include <assay/report/json_values.hpp>
 
 #include <bit>
 #include <cstdlib>

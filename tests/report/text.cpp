@@ -2,6 +2,7 @@
 #include "catch.hpp"
 #include "report/sample.hpp"
 
+#include <assay/report/short_text.hpp>
 #include <assay/report/text.hpp>
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 
 #include <assay/report/json.hpp>
 #include <assay/report/traced.hpp>
+#include <assay/report/traced_definitions.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -6,6 +6,7 @@
 #include "report/sample.hpp"
 #include "trace/golden.hpp"
 
+#include <assay/report/explanation.hpp>
 #include <assay/report/traced.hpp>
 #include <assay/trace/explanation.hpp>
 

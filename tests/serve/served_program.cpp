@@ -6,6 +6,7 @@
 /// `served_program FACTOR SALT`: the scripted times are multiplied by FACTOR (1, or 1.05 if the
 /// name of the program has "slow" in it). Their noise follows from the epoch, the name and SALT.
 #include <assay/serve.hpp>
+#include <assay/serve/protocol.hpp>
 #include <assay/stats/random_source.hpp>
 
 #include <sys/socket.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workload/null_cast_battery.hpp"
 
+#include <assay/arrays/agreement.hpp>
+
 using namespace assay;
 
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
+#include <assay/arrays/agreement.hpp>
 #include <assay/workload/null_cast.hpp>
 
 #include <cmath>

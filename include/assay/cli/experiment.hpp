@@ -4,27 +4,26 @@
 /// codes of the shipped experiments. Needs CLI11 and nlohmann_json (CMake target `assay::cli`).
 #pragma once
 
+#include <assay/cli/options.hpp>
 #include <assay/cli/parameters.hpp>
-#include <assay/cli/run.hpp>
-#include <assay/cli/sweep.hpp>
 #include <assay/compare.hpp>
-#include <assay/core/place.hpp>
+#include <assay/measure/callables.hpp>
+#include <assay/measure/comparison.hpp>
 #include <assay/race/space.hpp>
 
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
-#include <cctype>
 #include <cstddef>
-#include <iostream>
+#include <iosfwd>
 #include <optional>
-#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace assay {
 
@@ -75,12 +74,46 @@ struct first_of<type_list<First, Rest...>> {
   using type = First;
 };
 
+/// An experiment without the types of its callables.
+class erased_experiment {
+ public:
+  erased_experiment(std::vector<swept> parameters, std::vector<std::string> names, bool on_stream);
+  virtual ~erased_experiment() = default;
+  erased_experiment(erased_experiment const&) = delete;
+  erased_experiment& operator=(erased_experiment const&) = delete;
+
+  int run(int argc, char const* const* argv, std::string const& question);
+  int run(int argc, char const* const* argv, std::string const& question, std::ostream& out,
+          std::ostream& err);
+
+ private:
+  /// The callables of a point, in the order of their names.
+  virtual measure::callable_list at_point(point const& at) = 0;
+
+  void declare(CLI::App& app);
+  std::optional<measure::comparison> measured(cli::options const& given, std::ostream& out);
+  std::vector<std::string> without_skipped(std::vector<point>& cells);
+  measure::options measuring(cli::options const& given) const;
+  void list(point const& at, std::ostream& out) const;
+  measure::comparison against_first_point(std::vector<point> const& cells,
+                                          measure::options const& chosen);
+  std::vector<std::string> varied() const;
+
+  std::vector<swept> parameters_;
+  std::vector<std::string> axes_;
+  std::string title_, refusal_;
+  bool on_stream_;
+
+ protected:
+  std::vector<std::string> names_;
+};
+
 /// Parameters, and callables with their names. `Lists` are the types of the parameters of types.
 template <bool Swept, class Lists, class... Fs>
 class own_experiment;
 
 template <bool Swept, class... Lists, class... Fs>
-class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
+class own_experiment<Swept, std::tuple<Lists...>, Fs...> final : public erased_experiment {
   using first = std::tuple_element_t<0, std::tuple<Fs...>>;
   using first_types = type_list<typename first_of<Lists>::type...>;
   static constexpr bool on_stream = measure::runs_on_stream<decltype(callable_at<Swept>(
@@ -88,138 +121,17 @@ class own_experiment<Swept, std::tuple<Lists...>, Fs...> {
 
  public:
   own_experiment(std::vector<swept> parameters, std::vector<std::string> names, Fs... makes)
-      : parameters_(std::move(parameters)), names_(std::move(names)), makes_(std::move(makes)...) {}
-
-  int run(int argc, char const* const* argv, std::string const& question,
-          std::ostream& out = std::cout, std::ostream& err = std::cerr) {
-    title_ = question;
-    return cli::run(
-        argc, argv, {question}, [this](CLI::App& app) { declare(app); },
-        [&](options const& given) { return measured(given, out); }, out, err);
-  }
+      : erased_experiment(std::move(parameters), std::move(names), on_stream),
+        makes_(std::move(makes)...) {}
 
  private:
-  /// Declares an option for each parameter. A refusal waits for `measured`, where it is reported.
-  void declare(CLI::App& app) {
-    if (on_stream) { app.get_option("--clock")->default_val("gpu"); }
-    if (!parameters_.empty()) {
-      app.add_option("--axis,-a", axes_, "the same as nvbench has it: n=[1,2], n[pow2]=[10:20:2]")
-          ->allow_extra_args(false);
-    }
-    for (auto& each : parameters_) {
-      auto const& name = each.name;
-      auto const plain = [](char letter) {
-        return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '-' ||
-               letter == '_';
-      };
-      if (name.empty() || name.front() == '-' || !std::ranges::all_of(name, plain)) {
-        refusal_ = "parameter \"" + name + "\": a name has letters, digits, - and _";
-      } else if (app.get_option_no_throw(each.option()) != nullptr) {
-        refusal_ = "parameter \"" + name + "\": there is an option " + each.option() +
-                   ": choose another name";
-      } else {
-        app.add_option_function<std::string>(
-               each.option(), [&each](std::string const& text) { each.given = text; },
-               each.of == swept::kind::types   ? "some of these types"
-               : each.of == swept::kind::texts ? "texts, with commas between them"
-                                               : "whole numbers such as 1,2,3 or 2:10:2")
-            ->default_str(cli::joined(each.declared, ","));
-      }
-    }
-  }
-
-  std::optional<measure::comparison> measured(cli::options const& given, std::ostream& out) {
-    auto const chosen = measuring(given);
-    for (auto const& each : axes_) { read_axis(each, parameters_); }
-    auto cells = points_of(parameters_);
-    if (given.list) {
-      for (auto const& at : cells) { list(at, out); }
-      return {};
-    }
-    auto const skipped = without_skipped(cells);  // what a function refuses is told before the run
-    auto found = sizeof...(Fs) == 1
-                     ? against_first_point(cells, chosen)
-                     : sweep(cells, chosen, [this](point const& at, measure::options const& own) {
-                         auto all = at_point(at);
-                         all.chosen = own;
-                         return measure::compare_callables(all);
-                       });
-    found.notes.insert(found.notes.end(), skipped.begin(), skipped.end());
-    return found;
-  }
-
-  /// Takes out the cells that a function skips, and returns the reasons.
-  std::vector<std::string> without_skipped(std::vector<point>& cells) {
-    std::vector<std::string> reasons;
-    std::erase_if(cells, [&](point const& at) {
-      try {
-        (void)at_point(at);
-        return false;
-      } catch (skip const& why) {
-        reasons.push_back("skipped " + at.label() + ": " + why.what());
-        return true;
-      }
-    });
-    if (cells.empty()) { throw std::invalid_argument("no cell is left: " + reasons.front()); }
-    return reasons;
-  }
-
-  measure::options measuring(cli::options const& given) const {
-    if (!refusal_.empty()) { throw std::invalid_argument(refusal_); }
-    if (on_stream ? given.host : given.device_named) {
-      throw std::invalid_argument(
-          on_stream ? "--host: this experiment runs on a GPU; leave the option out"
-                    : "--device: this experiment runs on the host; leave the option out");
-    }
-    auto chosen = given.measuring;
-    chosen.title = title_;
-    if (given.device_named) { chosen.place = on::device{given.device}; }
-    return chosen;
-  }
-
-  void list(point const& at, std::ostream& out) const {
-    auto const where = at.label();
-    for (auto const& name : names_) { out << (where.empty() ? "" : where + ": ") << name << '\n'; }
-  }
-
-  measure::callable_list at_point(point const& at) {
+  measure::callable_list at_point(point const& at) override {
     measure::callable_list all{measure::detail::supported_place<on_stream>(), {}, {}};
     with_types(at, adding<Swept, Fs...>{all, names_, makes_, at}, type_list<>{}, Lists{}...);
     return all;
   }
 
-  /// One callable: each point against the first one.
-  measure::comparison against_first_point(std::vector<point> const& cells,
-                                          measure::options const& chosen) {
-    measure::callable_list all{measure::detail::supported_place<on_stream>(), {}, {}};
-    for (auto const& at : cells) {
-      auto one = at_point(at);
-      one.entries.front().label = cells.size() == 1 ? names_.front() : at.label();
-      all.entries.push_back(std::move(one.entries.front()));
-    }
-    all.chosen = chosen;
-    all.chosen.changed = cli::joined(varied(), ",");
-    auto found = measure::compare_callables(all);
-    for (std::size_t i = 0; i < found.variants.size(); ++i) {
-      found.variants[i].axes.clear();
-      add_axes(found.variants[i], cells[i]);
-    }
-    return found;
-  }
-
-  /// The parameters with several values.
-  std::vector<std::string> varied() const {
-    std::vector<std::string> all;
-    for (auto const& each : parameters_) {
-      if (values_of(each).size() > 1) { all.push_back(each.name); }
-    }
-    return all;
-  }
-
-  std::vector<swept> parameters_;
-  std::vector<std::string> axes_, names_;
   std::tuple<Fs...> makes_;
-  std::string title_, refusal_;
 };
 
 /// Collects names and callables behind the parameters.
@@ -276,3 +188,7 @@ int experiment(int argc, char const* const* argv, std::string const& question, A
 }
 
 }  // namespace assay
+
+#ifndef ASSAY_COMPILED
+#include <assay/cli/experiment_definitions.hpp>
+#endif

@@ -5,96 +5,33 @@
 #pragma once
 
 #include <assay/cli/gate.hpp>
-#include <assay/report/escape.hpp>
-
-#include <CLI/CLI.hpp>
 
 #include <exception>
 #include <functional>
-#include <new>
-#include <ostream>
-#include <stdexcept>
+#include <iosfwd>
 #include <string>
-#include <string_view>
+
+namespace CLI {
+class App;
+}
 
 namespace assay::cli {
 
-namespace detail {
-
 /// The message of an exception and of those nested in it, on one line.
-inline std::string one_line(std::exception const& error) {
-  std::string text = error.what();
-  try {
-    std::rethrow_if_nested(error);
-  } catch (std::exception const& cause) {
-    auto const why = one_line(cause);
-    if (text.find(why) == std::string::npos) { text += ": " + why; }
-  } catch (...) { text += ": unknown cause"; }
-  std::string line;
-  for (char const each : text) {
-    auto const blank = each == '\n' || each == '\r';
-    if (!blank) { line += each; }
-    if (blank && !line.empty() && line.back() != ' ') { line += ' '; }
-  }
-  return line.substr(0, line.find_last_not_of(' ') + 1);
-}
-
-/// True if an exception, or any nested in it, says that an argument was refused.
-inline bool is_bad_input(std::exception const& error) {
-  if (dynamic_cast<std::invalid_argument const*>(&error) != nullptr) { return true; }
-  try {
-    std::rethrow_if_nested(error);
-  } catch (std::exception const& cause) { return is_bad_input(cause); } catch (...) {
-  }
-  return false;
-}
-
-/// A refusal of the parser in words: the option, the value, and the fault of the value.
-inline std::string explained(CLI::ParseError const& error) {
-  std::string const text = error.what();
-  constexpr std::string_view unreadable = "Could not convert: ", equals = " = ";
-  auto const at = text.find(equals);
-  if (!text.starts_with(unreadable) || at == std::string::npos) { return text; }
-  auto const option = text.substr(unreadable.size(), at - unreadable.size());
-  return option + ": '" + text.substr(at + equals.size()) + "' is not a number that it can hold";
-}
-
-}  // namespace detail
+std::string one_line(std::exception const& error);
 
 /// A check for options that name a file: refuses a value that looks like an option itself.
-inline std::string no_option(std::string const& path) {
-  if (path.size() < 2 || path[0] != '-') { return {}; }
-  return path + " looks like an option: name a file, or write ./" + path;
-}
+std::string no_option(std::string const& path);
 
 /// Calls `declare()`, parses the command line and returns the exit code of `body()`. `--help` is
 /// printed to `out`. Exceptions become one line on `err`: `std::invalid_argument` is bad input, all
 /// others are failures of the run.
-inline int guarded(
+int guarded(
     CLI::App& app, int argc, char const* const* argv, std::function<int()> const& body,
-    std::ostream& out, std::ostream& err, std::function<void()> const& declare = [] {}) {
-  auto const complain = [&](std::exception const& error, char const* remedy, exit_code code) {
-    err << "error: " << report::printable(detail::one_line(error)) << remedy << '\n';
-    return code;
-  };
-  try {
-    declare();
-    app.parse(argc, argv);
-    return body();
-  } catch (CLI::CallForHelp const&) {
-    out << app.help();
-    return ok;
-  } catch (CLI::ParseError const& error) {
-    return complain(std::runtime_error{detail::explained(error)}, "; see --help", bad_input);
-  } catch (std::bad_alloc const& error) {
-    // A resource says what it lacks; the standard's exceptions have their names alone.
-    if (!std::string_view{error.what()}.starts_with("std::")) {
-      return complain(error, "", failed);
-    }
-    return complain(std::runtime_error{"out of memory; choose smaller sizes"}, "", failed);
-  } catch (std::exception const& error) {
-    return complain(error, "", detail::is_bad_input(error) ? bad_input : failed);
-  }
-}
+    std::ostream& out, std::ostream& err, std::function<void()> const& declare = [] {});
 
 }  // namespace assay::cli
+
+#ifndef ASSAY_COMPILED
+#include <assay/cli/guarded_definitions.hpp>
+#endif

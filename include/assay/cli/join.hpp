@@ -3,11 +3,8 @@
 /// `join`: several comparisons as one, for one report.
 #pragma once
 
-#include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,58 +19,10 @@ using named_comparison = std::pair<std::string, measure::comparison>;
 ///
 /// Each comparison must have run at its share of `alpha`; all findings together then hold at
 /// `alpha`. Each variant keeps its cells; the records of epochs and analyses are dropped.
-inline measure::comparison join(std::vector<named_comparison> const& parts, double alpha) {
-  measure::comparison all;
-  // What the parts share is in the first one that was measured.
-  auto const model = std::ranges::find_if(
-      parts, [](named_comparison const& part) { return !part.second.variants.empty(); });
-  if (model != parts.end()) { all = model->second; }
-  all.failure.clear();
-  all.alpha = alpha;
-  all.seconds = 0;
-  all.hidden_control.reset();
-  all.variants.clear();
-  all.findings.clear();
-  all.reasons.clear();
-  all.traced.clear();
-  all.cells.clear();
-  all.epoch_records.clear();
-  all.analyses.clear();
-  std::size_t count = 0;
-  for (auto const& part : parts) { count += part.second.variants.size(); }
-  for (auto const& [name, found] : parts) {
-    auto const prefix = name + ": ";
-    auto const first = all.variants.size();
-    for (auto variant : found.variants) {
-      variant.label.insert(0, prefix);
-      all.variants.push_back(std::move(variant));
-    }
-    for (auto finding : found.findings) {
-      finding.contrast_name.insert(0, prefix);
-      finding.effect.confidence = 1 - alpha;
-      finding.weights.insert(finding.weights.begin(), first, 0.0);
-      finding.weights.resize(count, 0.0);
-      all.findings.push_back(std::move(finding));
-    }
-    for (auto const& why : found.reasons) {
-      all.reasons.push_back({prefix + why.question, why.lines});
-    }
-    for (auto traced : found.traced) {
-      for (auto* side : {&traced.control, &traced.variant}) {
-        side->variant += static_cast<int>(first);
-      }
-      all.traced.push_back(std::move(traced));
-    }
-    for (auto const& note : found.notes) { add_distinct(all.notes, note); }
-    for (auto const& note : found.caveats) { add_distinct(all.caveats, note); }
-    for (auto const& why : found.where.throttle_reasons) {
-      add_distinct(all.where.throttle_reasons, why);
-    }
-    if (all.failure.empty() && !found.failure.empty()) { all.failure = prefix + found.failure; }
-    all.epochs = std::max(all.epochs, found.epochs);
-    all.seconds += found.seconds;
-  }
-  return all;
-}
+measure::comparison join(std::vector<named_comparison> const& parts, double alpha);
 
 }  // namespace assay::cli
+
+#ifndef ASSAY_COMPILED
+#include <assay/cli/join_definitions.hpp>
+#endif

@@ -44,7 +44,7 @@ class shared_options {
     app.add_flag("--host", chosen_.host, "run the host half, also where there is a GPU")
         ->excludes(device);
     app.option_defaults()->group("Output");
-    for (auto const& format : file_formats) {
+    for (auto const& format : file_formats()) {
       if (!format.part.empty()) { continue; }
       std::string const option{format.option};
       app.add_option_function<std::string>(

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/cli/parse.hpp>
+#include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/answers.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/select.hpp>

@@ -3,156 +3,72 @@
 /// `traces`: the options that write and print traces. Needs CLI11 and nlohmann_json.
 #pragma once
 
-#include <assay/chrome/chrome.hpp>
 #include <assay/cli/options.hpp>
 #include <assay/cli/tracing.hpp>
-#include <assay/core/atomic_file.hpp>
-#include <assay/nsys/reports.hpp>
-#include <assay/report/trace_table.hpp>
-#include <assay/trace/explanation.hpp>
 #include <assay/trace/model.hpp>
-#include <assay/trace/view.hpp>
 
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <functional>
-#include <ostream>
-#include <sstream>
-#include <stdexcept>
+#include <iosfwd>
 #include <string>
-#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace assay::trace {
+class view;
+}
 
 namespace assay::cli {
 
 /// Beside `out.json`, for a variant: `out.VARIANT.json`. Characters that shells and file systems
 /// treat specially are replaced in the variant's name.
-inline std::filesystem::path variant_path(std::filesystem::path const& of, std::string variant,
-                                          std::string const& extension) {
-  std::string_view const kept = "._-";
-  std::replace_if(
-      variant.begin(), variant.end(),
-      [&](unsigned char each) {
-        return std::isalnum(each) == 0 && kept.find(static_cast<char>(each)) == kept.npos;
-      },
-      '-');
-  auto const given = of.extension() == extension;
-  auto const stem = given ? of.stem().string() : of.filename().string();
-  return std::filesystem::path{of}.replace_filename(stem + "." + variant + extension);
-}
+std::filesystem::path variant_path(std::filesystem::path const& of, std::string variant,
+                                   std::string const& extension);
 
 /// Prints the reports that `nsys stats` prints by default, and those that it lacks, where the trace
 /// has data for them.
-inline void print_tables(std::ostream& out, trace::view const& rows) {
-  for (auto const name : trace::default_reports()) {
-    auto const made = trace::make_report(name, rows);
-    if (made.rows() == 0) { continue; }
-    report::text(out, made);
-    out << '\n';
-  }
-}
+void print_tables(std::ostream& out, trace::view const& rows);
 
 /// The options `--trace`, `--sqlite` and `--stats`.
 class traces {
  public:
-  explicit traces(tracing by) : by_(by) {}
+  explicit traces(tracing by);
 
   /// Declares the options. The help of each ends with `more`.
-  void add_to(CLI::App& app, std::string const& more = {}) {
-    auto const about = [&](std::string const& what) { return what + more + limits(); };
-    app.option_defaults()->group("Trace");
-    app.add_option("--trace", trace_,
-                   about("write the trace of a batch of each variant, for Perfetto: X.json gives "
-                         "X.VARIANT.json"))
-        ->type_name("X.json");
-    app.add_option("--sqlite", sqlite_,
-                   about("the same as nsys exports it, X.VARIANT.sqlite, for trace_stats"))
-        ->type_name("X.sqlite");
-    app.add_flag("--stats", stats_, about("print the tables of each of those traces"));
-    app.option_defaults()->group("Experiment");
-  }
+  void add_to(CLI::App& app, std::string const& more = {});
 
   /// True if the command line asks for traces.
   bool wanted() const { return stats_ || !trace_.empty() || !sqlite_.empty(); }
 
   /// Called before the run. Throws `std::invalid_argument` for traces that this build cannot record
   /// or write, and for paths that cannot be written.
-  void check() const {
-    if (!wanted()) { return; }
-    auto const refuse = [](std::string const& what, std::string const& why) {
-      throw std::invalid_argument(what + ": this program was built without " + why);
-    };
-    if (by_.record == nullptr) {
-      refuse(asked(), "CUPTI, which records traces: build it with a CUDA toolkit that has it");
-    }
-    if (!sqlite_.empty() && by_.write_sqlite == nullptr) {
-      refuse("--sqlite " + sqlite_,
-             "SQLite 3: install its development files and build it again, or use --trace");
-    }
-    require("--trace", trace_, ".json");
-    require("--sqlite", sqlite_, ".sqlite");
-  }
+  void check() const;
 
   /// For the host half of an experiment. Throws `std::invalid_argument` if traces are asked for.
-  void check_host() const {
-    if (!wanted()) { return; }
-    throw std::invalid_argument(asked() +
-                                ": traces are of work on a GPU, and this runs on the host: leave "
-                                "it out, or run without --host where there is a GPU");
-  }
+  void check_host() const;
 
   /// Writes a variant's trace where it was asked for. Its tables, and the failure to write it, are
   /// told after the report of `given`: neither takes the comparison with it.
-  void tell(trace::model const& made, std::string const& variant, options const& given) const {
-    given.later->keep_failure([&] {
-      if (!trace_.empty()) { trace::write_chrome(made, variant_path(trace_, variant, ".json")); }
-      if (!sqlite_.empty()) { by_.write_sqlite(made, variant_path(sqlite_, variant, ".sqlite")); }
-    });
-    if (!stats_) { return; }
-    std::ostringstream out;
-    out << "## " << variant << "\n\n";
-    print_tables(out, trace::view{made});
-    for (auto const& line : trace::loss_notes(made)) { out << "lacking: " << line << '\n'; }
-    given.later->text += out.str();
-  }
+  void tell(trace::model const& made, std::string const& variant, options const& given) const;
 
   /// The name of the file for Perfetto that `tell` writes, without its folder; empty without one.
-  std::string trace_file(std::string const& variant) const {
-    return trace_.empty() ? "" : variant_path(trace_, variant, ".json").filename().string();
-  }
+  std::string trace_file(std::string const& variant) const;
 
   /// Records `work()` and tells the trace, if the command line asks for traces.
   void record(std::function<void()> const& work, std::string const& variant,
-              options const& given) const {
-    if (wanted()) { tell(by_.record(work), variant, given); }
-  }
+              options const& given) const;
 
   tracing const& by() const noexcept { return by_; }
 
  protected:
   /// The limits of this build, for the help.
-  std::string limits() const {
-    return by_.record != nullptr ? "" : "; not in this build, which has no CUPTI";
-  }
+  std::string limits() const;
 
  private:
   /// The option that asks for traces, with its value.
-  std::string asked() const {
-    if (!trace_.empty()) { return "--trace " + trace_; }
-    return sqlite_.empty() ? "--stats" : "--sqlite " + sqlite_;
-  }
-
-  static void require(std::string const& option, std::string const& of,
-                      std::string const& extension) {
-    if (of.empty()) { return; }
-    try {
-      require_writable(variant_path(of, "variant", extension));
-    } catch (file_error const& error) {
-      throw std::invalid_argument(std::string{error.what()} + "; choose another " + option);
-    }
-  }
+  std::string asked() const;
 
   tracing by_;
   std::string trace_, sqlite_;
@@ -160,3 +76,7 @@ class traces {
 };
 
 }  // namespace assay::cli
+
+#ifndef ASSAY_COMPILED
+#include <assay/cli/traces_definitions.hpp>
+#endif

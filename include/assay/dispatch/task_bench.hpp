@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/arrays/agreement.hpp>
+#include <assay/arrays/array_store.hpp>
 #include <assay/arrays/setup.hpp>
 #include <assay/dispatch/costs.hpp>
 #include <assay/dispatch/path.hpp>

@@ -10,6 +10,7 @@
 #include <assay/referee/problem.hpp>
 #include <assay/referee/process_state.hpp>
 #include <assay/serve.hpp>
+#include <assay/serve/answers.hpp>
 
 #include <array>
 #include <chrono>

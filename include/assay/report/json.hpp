@@ -4,61 +4,32 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
-#include <assay/report/json_records.hpp>
-#include <assay/report/json_values.hpp>
+#include <assay/report/document.hpp>
 
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace assay::report {
 
 /// The machine of a measurement, as every report has it.
-inline document to_json(machine::environment const& where) {
-  return detail::json_writer{}.made(where);
-}
+document to_json(machine::environment const& where);
 
 /// The whole comparison. Numbers that are not finite become null.
-inline document to_json(measure::comparison const& all) {
-  detail::json_writer writer;
-  writer.cells_in_variants = all.cells.empty();  // as in schema 1
-  return writer.made(all);
-}
+document to_json(measure::comparison const& all);
 
 /// Reads the document of `to_json`. Throws `std::invalid_argument` that names an unknown schema
 /// version, or the member that is missing or of the wrong type.
-inline measure::comparison from_json(document const& from) {
-  try {
-    auto const version = from.at("schema_version").get<int>();
-    if (version < 1 || version > measure::comparison::schema_version) {
-      throw std::invalid_argument("the report has schema version " + std::to_string(version) +
-                                  ", this program reads 1 to " +
-                                  std::to_string(measure::comparison::schema_version) +
-                                  ": use the assay that wrote it");
-    }
-    measure::comparison all;
-    detail::json_reader reader{from, version == 1};
-    members(reader, all);
-    detail::distribute_cells(all);
-    return all;
-  } catch (document::exception const& error) {
-    throw std::invalid_argument(std::string{"not a report of assay: "} + error.what());
-  }
-}
+measure::comparison from_json(document const& from);
 
 /// The text of a JSON report, indented, with a line end. Bytes that are not UTF-8 are replaced.
-inline std::string json(measure::comparison const& all) {
-  return to_json(all).dump(2, ' ', false, document::error_handler_t::replace) + "\n";
-}
+std::string json(measure::comparison const& all);
 
 /// Reads the text of a JSON report. Throws `std::invalid_argument` like `from_json`, and for text
 /// that is not JSON.
-inline measure::comparison parse_json(std::string_view text) {
-  try {
-    return from_json(document::parse(text));
-  } catch (document::parse_error const& error) {
-    throw std::invalid_argument(std::string{"not JSON: "} + error.what());
-  }
-}
+measure::comparison parse_json(std::string_view text);
 
 }  // namespace assay::report
+
+#ifndef ASSAY_COMPILED
+#include <assay/report/json_definitions.hpp>
+#endif

@@ -6,20 +6,15 @@
 #include <assay/measure/callables_definitions.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/serve.hpp>
+#include <assay/serve/answers.hpp>
 #include <assay/serve/protocol.hpp>
 
-#include <fcntl.h>
-
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace assay {
@@ -58,79 +53,6 @@ inline std::unique_ptr<subject> make(served_case const& of, epoch now) {
   auto made = of.work.build(now);
   if (!made) { throw std::runtime_error("its build function returned no subject"); }
   return made;
-}
-
-/// The answer to a request of a subject that is built.
-inline words answer_of(subject& built, words const& request) {
-  auto const& verb = at(request, 0);
-  if (verb == "caveats") {
-    words reply{"ok"};
-    for (auto& each : built.caveats()) { reply.push_back(std::move(each)); }
-    return reply;
-  }
-  if (verb == "empty") {
-    auto const timed = built.time_empty(to_number<int>(at(request, 1)));
-    return timed ? from_cell(*timed) : words{"ok"};
-  }
-  int const set = to_number<int>(at(request, 1));
-  if (verb == "warm") {
-    built.warm(set, to_number<int>(at(request, 2)));
-    return {"ok"};
-  }
-  if (verb == "time") { return from_cell(built.time(set, to_number<int>(at(request, 2)))); }
-  if (verb == "verify") {
-    auto const wrong = built.verify(set);
-    return wrong ? words{"wrong", *wrong} : words{"ok"};
-  }
-  throw protocol_error(verb);
-}
-
-/// The epoch of a request to build.
-inline epoch epoch_of(words const& request) {
-  epoch asked{.number = to_number<int>(at(request, 2)),
-              .seed = to_number<std::uint64_t>(at(request, 3)),
-              .instance = to_number<int>(at(request, 4))};
-  if (auto const& word = at(request, 5); !word.empty()) { asked.decides = to_clock(word); }
-  return asked;
-}
-
-/// The reply to a request to build. What a subject does not declare, its variant may.
-inline words built_words(subject const& made, variant const& of) {
-  auto const or_declared = [](double own, double declared) { return own > 0 ? own : declared; };
-  return {"ok", from_double(or_declared(made.bytes(), of.bytes)),
-          from_double(or_declared(made.flops(), of.flops)), to_word(made.checked())};
-}
-
-inline words greeting_words() { return {std::string{greeting}, std::to_string(protocol_version)}; }
-
-/// Sends a greeting, then answers requests until the other end is closed. An exception of `answer`
-/// is an answer too.
-template <class Answer>
-void converse(channel& with, words const& hello, Answer&& answer) {
-  words request;
-  for (words reply = hello; with.send(reply);) {
-    if (with.receive(request) != channel::receipt::message) { return; }
-    try {
-      reply = answer(request);
-    } catch (std::exception const& cause) { reply = {"error", cause.what()}; } catch (...) {
-      reply = {"error", "an exception of unknown type"};
-    }
-  }
-}
-
-/// The socket that the parent has opened for this program; nothing without such a parent. Throws
-/// `std::invalid_argument` for a number that is no open descriptor.
-inline std::optional<int> inherited_descriptor() {
-  char const* const given = std::getenv(descriptor_variable);
-  if (given == nullptr) { return {}; }
-  std::string const number = given;
-  int const descriptor = std::atoi(number.c_str());
-  ::unsetenv(descriptor_variable);  // a child of this program must not serve
-  if (number.empty() || ::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
-    throw std::invalid_argument(std::string{descriptor_variable} + "=" + number +
-                                " names no open descriptor; unset it");
-  }
-  return descriptor;
 }
 
 /// The program's side of the protocol. It has at most one subject at a time.

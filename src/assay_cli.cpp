@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The definitions of command lines and of JSON, for programs that are compiled with
+/// -DASSAY_COMPILED. Needs CLI11 and nlohmann_json.
+#ifndef ASSAY_COMPILED
+#define ASSAY_COMPILED
+#endif
+
+#include <assay/cli/experiment_definitions.hpp>
+#include <assay/cli/explaining_definitions.hpp>
+#include <assay/cli/gate_definitions.hpp>
+#include <assay/cli/guarded_definitions.hpp>
+#include <assay/cli/join_definitions.hpp>
+#include <assay/cli/parameters_definitions.hpp>
+#include <assay/cli/run_definitions.hpp>
+#include <assay/cli/sweep_definitions.hpp>
+#include <assay/cli/traces_definitions.hpp>
+#include <assay/report/json_definitions.hpp>
