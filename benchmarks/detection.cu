@@ -10,6 +10,8 @@
 #include "support/resumable_trials.hpp"
 #include "support/served_copy.cuh"
 
+#include <assay/core/stream.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cmath>

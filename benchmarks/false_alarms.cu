@@ -19,6 +19,7 @@
 #include <assay/memory/async.hpp>
 #include <assay/pipeline.hpp>
 #include <assay/pool/pool.hpp>
+#include <assay/stats/random_source.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.cuh>
 

@@ -8,6 +8,9 @@
 #include "support/calibration.cuh"
 #include "support/resumable_trials.hpp"
 
+#include <assay/core/owned_memory.hpp>
+#include <assay/core/stream.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -8,7 +8,8 @@
 #              but for initcheck
 #   benchmark  what benchmarks/results has of GPUs, into DIR (default: there), as far as they suffice
 #   tune       the benchmarks that choose tuning constants, into DIR
-# Without a step all but tune. Further arguments of CMake's configuration in ASSAY_CMAKE_ARGS: for the
+#   architectures  what the tests compile for one architecture alone, for the others too
+# Without a step the first four. Further arguments of CMake's configuration in ASSAY_CMAKE_ARGS: for the
 # peers of mr::pool -DASSAY_RMM_DIR=PREFIXES. Exit code 1 when a step failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -19,8 +20,8 @@ steps=''
 while [ $# -gt 0 ]; do
   case $1 in
     --out) [ $# -ge 2 ] || die '--out needs a folder'; out=$2; shift 2 ;;
-    build | test | sanitize | benchmark | tune) steps="$steps $1"; shift ;;
-    *) sed -n '3,13s/^# \{0,1\}//p' cmake/gpu.sh; [ "$1" = --help ] && exit 0; exit 2 ;;
+    build | test | sanitize | benchmark | tune | architectures) steps="$steps $1"; shift ;;
+    *) sed -n '3,14s/^# \{0,1\}//p' cmake/gpu.sh; [ "$1" = --help ] && exit 0; exit 2 ;;
   esac
 done
 [ -n "$steps" ] || steps='build test sanitize benchmark'
@@ -121,6 +122,10 @@ tune_all() {
   require_built benchmarks
   result tune "$folder/benchmarks/tune" --json "$out/tune.json"
   result_of 2 all_reduce_tune "$folder/benchmarks/all_reduce_tune" --json "$out/all_reduce_tune.json"
+}
+
+architectures_all() {
+  python3 tests/comm/spills.py --compiler "$CUDACXX" --architectures 80 90 100 120 || failed="$failed architectures"
 }
 
 for step in $steps; do

@@ -3,7 +3,9 @@
 /// Copies of known cost, as work for comparisons.
 #pragma once
 
+#include <assay/arrays/device_arrays.cuh>
 #include <assay/compare.cuh>
+#include <assay/core/stream.hpp>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
 

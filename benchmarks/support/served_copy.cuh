@@ -6,6 +6,7 @@
 #include "calibration.cuh"
 
 #include <assay/measure/factorial.hpp>
+#include <assay/measure/procedure.hpp>
 #include <assay/serve.hpp>
 #include <assay/serve/remote_subject.hpp>
 

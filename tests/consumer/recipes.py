@@ -3,7 +3,7 @@
 
 recipes.py --scratch FOLDER [--cmake PROGRAM | --newest]   --newest: the CMake that pip installs
 
-By find_package, add_subdirectory and FetchContent from a clone, without CMake (not with --newest), and through a
+By find_package and FetchContent from a clone; and but for --newest by add_subdirectory, without CMake, and through a
 library of somebody else that was installed and exported. Exit code 77: there is no nvcc, or no newest CMake
 to be had.
 """
@@ -160,10 +160,11 @@ def main():
     recipes.make_clone()
     recipes.install()
     recipes.find_package()
-    recipes.add_subdirectory()
     recipes.fetch_content()
-    if not options.newest:  # no CMake, so none that is newer
-        recipes.no_cmake()
+    if options.newest:  # what newer versions of CMake change shows in these two
+        return
+    recipes.add_subdirectory()
+    recipes.no_cmake()
     recipes.downstream("engine", "find_package(assay 0.2 REQUIRED)", f"-DCMAKE_PREFIX_PATH={recipes.prefix}")
     recipes.downstream("fetched_engine", "set(ASSAY_INSTALL ON)\n" + recipe("fetch_content"),
                        f"-DASSAY_REPOSITORY={recipes.clone}")

@@ -3,6 +3,7 @@
 #include "device_array.hpp"
 #include "workload/null_cast_battery.hpp"
 
+#include <assay/arrays/agreement.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/memory/managed.hpp>
