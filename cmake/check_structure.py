@@ -133,11 +133,21 @@ def check_includes(graph):
 
 
 def check_rooms(graph):
-    count = collections.Counter(header.split("/")[0] for header in graph.headers if "/" in header)
+    # A header and its definitions are one.
+    count = collections.Counter(header.split("/")[0] for header in graph.headers
+                                if "/" in header and "_definitions." not in header)
     for name, files_in_room in sorted(count.items()):
         if files_in_room > MAX_ROOM_FILES:
             yield (f"include/assay/{name}", 1,
                    f"a room has at most {MAX_ROOM_FILES} files, this has {files_in_room}")
+
+
+def check_compiled(graph):
+    """Definitions that no library of compiled mode has would be missing where a program is linked."""
+    sources = "".join(path.read_text() for path in sorted((graph.base / "../../src").glob("assay*")))
+    for header in graph.headers:
+        if "_definitions." in header and f"#include <assay/{header}>" not in sources:
+            yield header, 1, "no file of src/ includes it, which compiled mode links"
 
 
 def check_aliases(graph):
@@ -240,8 +250,9 @@ def breaches(root):
     for header, number, what in check_includes(graph):
         yield f"include/assay/{header}", number, what
     yield from check_rooms(graph)
-    for header, number, what in check_aliases(graph):
-        yield f"include/assay/{header}", number, what
+    for check in (check_compiled, check_aliases):
+        for header, number, what in check(graph):
+            yield f"include/assay/{header}", number, what
     for header in graph.headers:
         for number, what in check_header(header, (graph.base / header).read_text().splitlines()):
             yield f"include/assay/{header}", number, what

@@ -9,9 +9,12 @@
 #include <assay/arrays/setup_definitions.hpp>
 #include <assay/chrome/chrome_definitions.hpp>
 #include <assay/compare_definitions.hpp>
+#include <assay/measure/axes_definitions.hpp>
 #include <assay/measure/callables_definitions.hpp>
 #include <assay/measure/compare_variants_definitions.hpp>
 #include <assay/measure/comparison_definitions.hpp>
+#include <assay/measure/environment_watch_definitions.hpp>
+#include <assay/measure/experiment_definitions.hpp>
 #include <assay/nsys/reports_definitions.hpp>
 #include <assay/page/page_definitions.hpp>
 #include <assay/race/race_definitions.hpp>

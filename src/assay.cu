@@ -7,3 +7,4 @@
 #endif
 
 #include <assay/compare_definitions.cuh>
+#include <assay/measure/device_watch_definitions.hpp>

@@ -11,6 +11,7 @@
 #include <assay/cli/gate_definitions.hpp>
 #include <assay/cli/guarded_definitions.hpp>
 #include <assay/cli/join_definitions.hpp>
+#include <assay/cli/outputs_definitions.hpp>
 #include <assay/cli/parameters_definitions.hpp>
 #include <assay/cli/run_definitions.hpp>
 #include <assay/cli/sweep_definitions.hpp>

@@ -1,4 +1,5 @@
 // assay-test-flags: -O1
+// assay-grouped: no
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The error rates that the procedure promises, on simulated machines, and designs that break them.
