@@ -2,14 +2,15 @@
 """How long programs of assay take to compile, in both modes, beside `#include <cub/cub.cuh>`.
 
 Runs nvcc on each unit in turn and writes the medians as JSON: `<assay/compare.cuh>` alone and the program two_kernels,
-header-only and with -DASSAY_COMPILED, and once the library that the compiled mode links. Ratios are of the compilers'
-CPU time, the median over rounds, so that other work on the machine weighs less. It weighs all the same: on a virtual
-machine of two cores the ratio of the same headers was 1.33 to 1.58 from one hour to another, as what shares caches and
-memory with them slows the longer compilation more.
+header-only and with -DASSAY_COMPILED; in compiled mode the program see_why and all files of the experiment null_cast; and
+once the libraries that the compiled mode links. Needs CUPTI, CLI11 and nlohmann_json. Ratios are of the compilers' CPU
+time, the median over rounds, so that other work on the machine weighs less. It weighs all the same: on a virtual machine
+of two cores the ratio of the same headers was 1.33 to 1.58 from one hour to another, as what shares caches and memory with
+them slows the longer compilation more.
 
 What keeps it low: nvcc reads host code three times, and lines cost it little. Standard templates made
 for one more type do: over the three passes a std::span of a vector or a ranges algorithm 0.1 s, a map,
-set or range insert 0.05 to 0.1 s, a sort, optional or unique_ptr 0.03 s; and umbrella headers such as
+set or range insert 0.05 to 0.1 s, a sort, optional or unique_ptr 0.03 s; and wide headers such as
 <filesystem> 0.3 s, <cuda/ptx> 0.8 s, <cuda/barrier> 2.5 s. So doors erase the types of callables and arrays
 (measure/callables.hpp, arrays/setup.hpp), and what stands behind them is compiled once.
 `nvcc -fdevice-time-trace FILE` tells what a header makes the compiler do.
@@ -20,6 +21,7 @@ import json
 import pathlib
 import resource
 import shlex
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -27,10 +29,14 @@ import time
 
 root = pathlib.Path(__file__).resolve().parent.parent
 COMPARE = "#include <assay/compare.cuh>\n"
-TWO_KERNELS = (root / "examples/two_kernels.cu").read_text()
-COMPILED = ("-DASSAY_COMPILED",)
-UNITS = {"cub": ("#include <cub/cub.cuh>\n", ()), "compare_header_only": (COMPARE, ()), "compare_compiled": (COMPARE, COMPILED),
-         "two_kernels_header_only": (TWO_KERNELS, ()), "two_kernels_compiled": (TWO_KERNELS, COMPILED)}
+TWO_KERNELS = "examples/two_kernels.cu"
+# Texts, or files of this tree, and whether they are compiled in compiled mode.
+UNITS = {"cub": (["#include <cub/cub.cuh>\n"], False),
+         "compare_header_only": ([COMPARE], False), "compare_compiled": ([COMPARE], True),
+         "two_kernels_header_only": ([TWO_KERNELS], False), "two_kernels_compiled": ([TWO_KERNELS], True),
+         "see_why_compiled": (["examples/see_why.cu"], True),
+         "null_cast_compiled": (["examples/null_cast/null_cast.cu", "examples/null_cast/null_cast.cpp",
+                                 "examples/tracing/cupti.cpp"], True)}
 
 
 def seconds(command):
@@ -61,19 +67,25 @@ def main():
     symbols = {}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        nvcc = [*shlex.split(options.nvcc), "-std=c++20", "-gencode=arch=compute_90,code=sm_90",
-                f"-I{root / 'include'}", "-c", "-o", str(folder / "unit.o")]
-        gcc = [*shlex.split(options.cxx), "-std=c++20", "-O2", f"-I{root / 'include'}", "-c", "-o", str(folder / "lib.o")]
-        library = [seconds([*gcc, str(root / "src/assay.cpp")]), seconds([*nvcc, "-O2", str(root / "src/assay.cu")])]
-        for _ in range(options.rounds):
-            for unit, (text, flags) in UNITS.items():
+        toolkit = pathlib.Path(shutil.which(shlex.split(options.nvcc)[0])).resolve().parents[1]
+        common = ["-std=c++20", '-DASSAY_COMMIT=""', f"-I{root / 'include'}", f"-I{toolkit}/extras/CUPTI/include", "-c"]
+        nvcc = [*shlex.split(options.nvcc), "-gencode=arch=compute_90,code=sm_90", *common]
+        gcc = [*shlex.split(options.cxx), *common, f"-I{toolkit}/include", f"-I{toolkit}/include/cccl"]
+
+        def compile_time(source, *flags, optimise=("-O2",)):
+            if "\n" in source:
+                (folder / "unit.cu").write_text(source)
                 source = folder / "unit.cu"
-                source.write_text(text)
-                times[unit].append(seconds([*nvcc, "-O2", *flags, str(source)]))
+            compiler = gcc if str(source).endswith(".cpp") else nvcc
+            return seconds([*compiler, *optimise, *flags, "-o", str(folder / "unit.o"), str(root / source)])
+
+        libraries = {each: compile_time(f"src/{each}") for each in ("assay.cpp", "assay.cu", "assay_cli.cpp", "assay_cupti.cpp")}
+        for _ in range(options.rounds):
+            for unit, (sources, compiled) in UNITS.items():
+                parts = [compile_time(each, *(["-DASSAY_COMPILED"] if compiled else [])) for each in sources]
+                times[unit].append({clock: sum(part[clock] for part in parts) for clock in ("wall", "cpu")})
         for unit in ("two_kernels_header_only", "two_kernels_compiled"):
-            text, flags = UNITS[unit]
-            source.write_text(text)
-            subprocess.run([*nvcc, *flags, str(source)], check=True)
+            compile_time(TWO_KERNELS, *(["-DASSAY_COMPILED"] if UNITS[unit][1] else []), optimise=())
             symbols[unit] = weak_symbols(folder / "unit.o")
 
     def median(unit):
@@ -96,7 +108,8 @@ def main():
         "figures": {
             "to_cub": {unit: ratio(unit) for unit in UNITS},
             "cpu_seconds": {unit: median(unit) for unit in UNITS},
-            "library_cpu_seconds": sum(one["cpu"] for one in library),
+            "library_cpu_seconds": libraries["assay.cpp"]["cpu"] + libraries["assay.cu"]["cpu"],
+            "optional_libraries_cpu_seconds": libraries["assay_cli.cpp"]["cpu"] + libraries["assay_cupti.cpp"]["cpu"],
             "weak_symbols": symbols,
             "seconds": times,
         },
