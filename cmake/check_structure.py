@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-from headers import UMBRELLAS, Graph
+from headers import Graph
 
 # The layers, lowest first; an include may only point to a lower one, or stay in its room.
 LAYERS = [
@@ -83,8 +83,6 @@ def layer(header):
 
 def may_include(header, other):
     """Why `header` may not include `other`, or None."""
-    if other in UMBRELLAS:
-        return "an umbrella is for users"
     if layer(other) is None:  # told where that header stands
         return None
     contract = pathlib.PurePath(other).stem in CONTRACTS
@@ -106,8 +104,6 @@ def check_includes(graph):
     for header in graph.headers:
         if header.count("/") > 1 or "detail" in header.split("/"):
             yield header, 1, "headers are two folders deep, and there are no detail folders"
-        if header in UMBRELLAS:
-            continue
         if layer(header) is None:
             yield header, 1, "in no layer: name its room in LAYERS of check_structure.py"
             continue
@@ -119,7 +115,7 @@ def check_includes(graph):
             if not name.startswith("assay/"):
                 continue
             other = name[len("assay/"):]
-            if other not in graph.direct and other not in UMBRELLAS and not is_c(graph.base / other):
+            if other not in graph.direct and not is_c(graph.base / other):
                 yield header, number, f"there is no {name}"
             elif (other in graph.direct and room(header) != room(other) and graph.internal(other)
                   and not ("_definitions." in header and "_definitions." in other)):
@@ -199,6 +195,52 @@ def check_docstrings(lines):
             yield index + 1, f"{match[2]} has no `///` that says what it is"
 
 
+def blank(match):
+    """As many lines of nothing."""
+    return "\n" * match[0].count("\n")
+
+
+def code_of(lines):
+    """The text of a header without comments and without what literals have in them."""
+    text = "\n".join(lines)
+    text = re.sub(r'R"(\w*)\(.*?\)\1"', blank, text, flags=re.DOTALL)
+    return re.sub(r'//[^\n]*|"(?:\\.|[^"\\\n])*"', lambda found: '""' if found[0][0] == '"' else "", text)
+
+
+# What begins in the first column and is no function: of a function in a class every line is indented.
+NO_FUNCTION = re.compile(r"(namespace|using|class|struct|enum|union|concept|static_assert|extern|friend|typedef)\b")
+LINKS_TWICE = re.compile(r"\b(inline|constexpr|consteval|ASSAY_INLINE)\b")
+
+
+def check_functions(code):
+    """Functions at namespace scope may be defined in several units: those of templates, and inline ones."""
+    template = False
+    lines = code.split("\n")
+    for index, line in enumerate(lines):
+        if re.match(r"template\b", line):
+            template = not re.match(r"template\s*<\s*>", line)  # a full specialisation is an ordinary function
+            continue
+        if not re.match(r"[A-Za-z_~:\[]", line) or re.match(r"requires\b", line):
+            continue
+        whole = "\n".join(lines[index:index + 40]).replace("operator()", "operator_call")
+        made_of_template, template = template, False
+        if made_of_template or NO_FUNCTION.match(line):
+            continue
+        head = re.match(r"[^({;=]*(?:\boperator\W+)?\(", whole)
+        if not head or LINKS_TWICE.search(head[0]):
+            continue
+        depth, end = 1, head.end()
+        while depth and end < len(whole):
+            depth += {"(": 1, ")": -1}.get(whole[end], 0)
+            end += 1
+        if re.search(r"\bauto\b", whole[head.end():end]):  # a template that is written shortly
+            continue
+        after = re.match(r"[^;{]*", whole[end:])
+        defaulted = re.search(r"=\s*default\b", after[0])
+        if defaulted or whole[end + after.end():].startswith("{"):
+            yield index + 1, "a function in a header is inline, constexpr or a template, else two units do not link"
+
+
 def check_header(header, lines):
     if lines[1:2] != ["/// @file"] or not "".join(lines[2:3]).startswith("/// "):
         yield 2, "after its licence a header says `/// @file` and one sentence"
@@ -216,6 +258,8 @@ def check_header(header, lines):
             yield number, "no macros and no #if in headers, but for a door's definitions"
     yield from check_kernels(lines)
     yield from check_docstrings(lines)
+    code = code_of(lines)
+    yield from check_functions(code)
 
 
 def files(root):

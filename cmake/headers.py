@@ -1,18 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the headers include and need: the facts that the structure, umbrella and header checks share."""
+"""What the headers include and need: the facts that the structure and header checks share."""
 import pathlib
 import re
 
-UMBRELLAS = ("assay.cuh", "assay.hpp", "no_cuda.hpp", "trace.hpp")
-
-# The rooms of a trace: its model, its files, its recorder.
-TRACE_ROOMS = {"trace", "chrome", "nsys", "cupti"}
-# Rooms that programs include by name: `cli` and `referee` are for programs alone, `page` makes
-# no_cuda.hpp compile a quarter longer, `nn` and `transformer` are one model.
-NAMED_ROOMS = {"cli", "page", "nn", "transformer", "referee", "referee.hpp", "referee.cuh"}
-
-# External headers by what they need. The CUDA toolkit is one need; the rest are optional packages,
-# which no umbrella may ask for.
+# External headers by what they need. The CUDA toolkit is one need; the rest are optional packages.
 NEEDS = {
     "cuda": r"(cuda|cub/|thrust/|nv/|cooperative_groups|nvml|vector_types|driver_types|device_launch)",
     "cuda_mr": r"cuda/memory_resource",  # in CCCL 3.0 behind a macro, which is the user's to define
@@ -83,12 +74,8 @@ class Graph:
         return found
 
     def internal(self, header):
-        """Whether its first sentence is `Internal to X.`: it comes with X, and no umbrella names it."""
+        """Whether its first sentence is `Internal to X.`: it comes with X, and users include X."""
         return "\n/// Internal to " in (self.base / header).read_text()[:200]
-
-    def of_trace(self, header):
-        """Whether this is a part of the trace, or a report of one."""
-        return any(h.split("/")[0] in TRACE_ROOMS for h in (header, *self.own(header)))
 
     def cycle(self):
         """One include cycle as a list of headers, or None."""
@@ -108,18 +95,3 @@ class Graph:
             return None
 
         return next((found for h in self.headers if (found := visit(h))), None)
-
-
-def umbrella_includes(graph):
-    """What each umbrella has to include: the next smaller umbrella and the headers it adds.
-
-    The trace has its own: programs that record and read none, which are most, compile in half the time.
-    """
-    inside = [h for h in graph.headers
-              if h not in UMBRELLAS and h.split("/")[0] not in NAMED_ROOMS and not graph.internal(h)]
-    trace = [h for h in inside if graph.of_trace(h) and not graph.needs(h)]
-    others = [h for h in inside if not graph.of_trace(h)]
-    host = [h for h in others if h.endswith(".hpp") and not graph.needs(h)]
-    cuda = [h for h in others if h.endswith(".hpp") and graph.needs(h) == {"cuda"}]
-    nvcc = [h for h in others if h.endswith(".cuh") and graph.needs(h) == {"cuda"}]
-    return {"no_cuda.hpp": host, "assay.hpp": ["no_cuda.hpp", *cuda], "assay.cuh": ["assay.hpp", *nvcc], "trace.hpp": trace}

@@ -6,8 +6,17 @@
 #include "memory/limited.hpp"
 #include "memory/poisoned_cuda.hpp"
 
-#include <assay/assay.cuh>
+#include <assay/core/place.hpp>
+#include <assay/core/units.hpp>
+#include <assay/measure/instruments.cuh>
+#include <assay/memory/async.hpp>
+#include <assay/memory/cuda_malloc.hpp>
+#include <assay/pipeline.hpp>
+#include <assay/pool/pool.hpp>
+#include <assay/rig.hpp>
 #include <assay/submit/graph.hpp>
+#include <assay/submit/threaded.hpp>
+#include <assay/workload/null_cast.cuh>
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Uses the library from another unit. two_units links everything twice; here one header is enough.
+/// Uses the library from another unit.
 #include <assay/core/units.hpp>
 
 #include <cstddef>

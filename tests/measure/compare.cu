@@ -6,7 +6,19 @@
 #include "catch.hpp"
 #include "memory/limited.hpp"
 
-#include <assay/assay.cuh>
+#include <assay/core/units.hpp>
+#include <assay/measure/compare_pipelines.hpp>
+#include <assay/measure/instruments.cuh>
+#include <assay/measure/options.hpp>
+#include <assay/memory/async.hpp>
+#include <assay/pipeline.hpp>
+#include <assay/pool/pool.hpp>
+#include <assay/submit/threaded.hpp>
+#include <assay/transfer/mapped.hpp>
+#include <assay/transfer/pageable.hpp>
+#include <assay/transfer/pinned.hpp>
+#include <assay/workload/null_cast.cuh>
+#include <assay/workload/vector_add.cuh>
 
 #include <cmath>
 

@@ -7,8 +7,10 @@ check_headers.py nvcc     every .cuh, by nvcc's device pass
 
 Headers go to the compiler in chains, each after one that it includes anyway: what a header sees is
 what it asked for, as if it were alone, since those within it lead chains or follow in them too. Where a
-chain fails, each of its headers is compiled alone. The umbrellas have includes only, of headers that are
-compiled here; the program two_units compiles the umbrellas themselves.
+chain fails, each of its headers is compiled alone.
+
+What a header defines without `inline` shows as a strong symbol in the object, or as a visible kernel in the
+PTX: a program of two units that include the header would not link.
 """
 import argparse
 import concurrent.futures
@@ -18,10 +20,11 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
-from headers import Graph, NEEDS, OF_TOOLKIT, UMBRELLAS  # noqa: E402
+from headers import Graph, NEEDS, OF_TOOLKIT  # noqa: E402
 
 graph = Graph(root)
 
@@ -73,20 +76,55 @@ def chains(headers):
     return found
 
 
-def compile_chain(chain, command):
+def strong_in_object(path):
+    """What an object defines that a second one may not."""
+    listed = subprocess.run(["nm", "--defined-only", "--demangle", path], capture_output=True, text=True, check=True)
+    return re.findall(r"^[0-9a-f]* [TDBRGSC] (.*)$", listed.stdout, re.MULTILINE)
+
+
+def strong_in_ptx(path):
+    """The kernels and device functions in PTX that a second unit may not define: those of templates are weak there."""
+    return re.findall(r"^\s*\.visible\s+\.(?:entry|func)\s+(?:\([^)]*\)\s*)?(\w+)", path.read_text(), re.MULTILINE)
+
+
+def compile_chain(chain, command, strong):
     """(header, verdict, output) of each."""
     if "cuda_mr" in graph.needs(chain[-1]):
         command = [*command, "-DLIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE"]
     source = "".join(2 * f"#include <assay/{header}>\n" for header in chain)
-    done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
-    output = done.stdout + done.stderr
-    if done.returncode == 0:
+    with tempfile.TemporaryDirectory() as folder:
+        made = pathlib.Path(folder, "made")
+        done = subprocess.run([*command, "-o", made, "-"], input=source, capture_output=True, text=True, check=False)
+        twice = strong(made) if done.returncode == 0 else []
+    output = done.stdout + done.stderr + "".join(f"defined in each unit: {symbol}\n" for symbol in twice)
+    if done.returncode == 0 and not twice:
         return [(header, "ok", "") for header in chain]
     if len(chain) > 1:
-        return [verdict for header in chain for verdict in compile_chain([header], command)]
+        return [verdict for header in chain for verdict in compile_chain([header], command, strong)]
     if (package := missing_package(output)):
         return [(chain[0], f"left out: {package} is not installed", "")]
     return [(chain[0], "FAILED", output[:6000])]
+
+
+def compile_all(headers, options):
+    """(header, verdict, output) of each."""
+    command = [*shlex.split(options.compiler), "-std=c++20", f"-I{root / 'include'}"]
+    if options.which == "nvcc":
+        strong = strong_in_ptx
+        # Only in relocatable code are templates weak; elsewhere each unit has its own device code.
+        command += ["-ptx", "-rdc=true", "-arch=compute_90", "-x", "cu", "-Werror=all-warnings"]
+    else:
+        strong = strong_in_object
+        for directory in options.system_include:
+            command += ["-isystem", directory]
+        command += ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-O0"]
+        command += ["-c", "-x", "c++"]
+
+    # A macro that only one of them is compiled with would show.
+    apart = [[h] for h in headers if "cuda_mr" in graph.needs(h)]
+    together = chains([h for h in headers if [h] not in apart])
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [each for done in pool.map(lambda c: compile_chain(c, command, strong), apart + together) for each in done]
 
 
 def main():
@@ -101,21 +139,9 @@ def main():
         "toolkit": lambda h: h.endswith(".hpp") and graph.needs(h) & OF_TOOLKIT,
         "nvcc": lambda h: h.endswith(".cuh"),
     }[options.which]
-    headers = [h for h in graph.headers if wanted(h) and h not in UMBRELLAS]
+    headers = [h for h in graph.headers if wanted(h)]
 
-    command = [*shlex.split(options.compiler), "-std=c++20", f"-I{root / 'include'}"]
-    if options.which == "nvcc":
-        command += ["-ptx", "-arch=compute_90", "-o", os.devnull, "-x", "cu", "-Werror=all-warnings", "-"]
-    else:
-        for directory in options.system_include:
-            command += ["-isystem", directory]
-        command += ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-x", "c++", "-"]
-
-    # A macro that only one of them is compiled with would show.
-    apart = [[h] for h in headers if "cuda_mr" in graph.needs(h)]
-    together = chains([h for h in headers if [h] not in apart])
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = [each for done in pool.map(lambda c: compile_chain(c, command), apart + together) for each in done]
+    results = compile_all(headers, options)
     for header, verdict, output in sorted(results):
         print(f"{header}: {verdict}\n{output}".rstrip())
     if not results or any(verdict == "FAILED" for _, verdict, _ in results):

@@ -8,7 +8,6 @@ import unittest
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
 from check_structure import breaches  # noqa: E402
-from headers import Graph, umbrella_includes  # noqa: E402
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 START = SPDX + "/// @file\n/// One sentence.\n#pragma once\n"
@@ -32,6 +31,13 @@ GOOD = {
     "include/assay/trace/recorder.hpp": START + "#include <assay/core/device.hpp>\n",
     "include/assay/report/trace_table.hpp": START + "#include <assay/trace/model.hpp>\n",
     "include/assay/report/json.hpp": FIRST + "#include <nlohmann/json.hpp>\n",
+    # Functions that two units may define, and declarations.
+    "include/assay/core/functions.hpp": FIRST + "#include <string>\n#include <vector>\n"
+        "int declared(int x);\n[[nodiscard]] inline int once() { return 1; }\nconstexpr int twice() {\n  return 2;\n}\n"
+        "template <class T>\nrequires(sizeof(T) > 1)\nT any(T x) {\n  return x;\n}\nvoid visit(auto& x) {\n  ++x;\n}\n"
+        "/// Has one.\nstruct has {\n  std::string text(std::vector<int> of = {}) const { return {}; }\n};\n"
+        "inline std::string text() {\n  return R\"(\nint f() { std::nothing }\n)\";  // std::nowhere\n}\n"
+        "ASSAY_INLINE has::has() = default;\nhas made(int x) = delete;\ninline has const one = {text()};\n",
     "tests/core/low.cpp": SPDX,
 }
 CAST = "include/assay/workload/cast.cuh"
@@ -42,7 +48,6 @@ BROKEN = [
     (LOW, "#include <assay/memory/concepts.hpp>\n", "only point down"),
     (LOW, "#include <assay/core/nowhere.hpp>\n", "there is no assay/core/nowhere.hpp"),
     (LOW, '#include "assay/core/device.hpp"\n', "angle brackets"),
-    (LOW, "#include <assay/no_cuda.hpp>\n", "umbrella"),
     (LOW, "#include <assay/core/low.hpp>\n", "include cycle"),
     (GRAPH, "#include <assay/memory/async.hpp>\n", "only point down"),
     ("include/assay/copy/bulk.hpp", START + "#include <assay/memory/async.hpp>\n", "knows no policy"),
@@ -61,6 +66,14 @@ BROKEN = [
     (LOW, "template <class T>\nconcept bare = true;\n", "bare has no `///`"),
     (CAST, "\n\n\n\n__global__ void plain() {\n}\n", "is a template"),
     (CAST, "template <class T>\n__global__ void long_one() {\n" + "  ;\n" * 40 + "}\n", "at most 40 lines"),
+    (LOW, "int f(int x = {}) {\n  return x;\n}\n", "two units do not link"),
+    (LOW, "namespace detail {\nstd::vector<int> f(\n    int x) noexcept(false) {\n  return {x};\n}\n}  // namespace detail\n",
+     "two units do not link"),
+    (LOW, "template <>\nint f<int>() {\n  return 1;\n}\n", "two units do not link"),
+    (LOW, "low::low(int x)\n    : x_{x} {}\n", "two units do not link"),
+    (LOW, "low::low() = default;\n", "two units do not link"),
+    (LOW, "bool operator==(low const& a, low const& b) { return true; }\n", "two units do not link"),
+    (LOW, "bool low::operator()(int x) const { return x; }\n", "two units do not link"),
     ("include/assay/core/alone.hpp", START, "includes assay/core/requirements.hpp"),
     ("include/assay/core/empty.hpp", "#pragma once\n", "SPDX"),
     ("include/assay/core/empty.hpp", SPDX + "#pragma once\n", "/// @file"),
@@ -135,20 +148,6 @@ class CheckStructure(unittest.TestCase):
         self.assertEqual(list(self.found()), [])
         write(self.tree, {"include/assay/host/loop_29.hpp": GOOD["include/assay/host/own.hpp"]})
         self.assertTrue(any("a room has at most 30 files, this has 31" in line for line in self.found()))
-
-    def test_umbrellas_sort_headers_by_what_they_need(self):
-        wanted = umbrella_includes(Graph(self.tree))
-        self.assertEqual(wanted["no_cuda.hpp"], ["core/low.hpp", "core/platform.hpp", "core/requirements.hpp",
-                                                 "host/own.hpp", "memory/concepts.hpp", "submit/graph.hpp"])
-        self.assertEqual(wanted["assay.hpp"], ["no_cuda.hpp", "core/device.hpp", "memory/async.hpp",
-                                               "pool/pool.hpp"])
-        self.assertEqual(wanted["assay.cuh"], ["assay.hpp", "workload/cast.cuh"])
-        self.assertEqual(wanted["trace.hpp"], ["report/trace_table.hpp", "trace/model.hpp"])
-
-    def test_no_umbrella_names_an_internal_header(self):
-        inside = GOOD[LOW].replace("/// One sentence.", "/// Internal to concepts.hpp: one sentence.")
-        write(self.tree, {LOW: inside})
-        self.assertNotIn("core/low.hpp", umbrella_includes(Graph(self.tree))["no_cuda.hpp"])
 
 
 if __name__ == "__main__":
