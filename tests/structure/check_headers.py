@@ -109,7 +109,9 @@ def main():
     else:
         for directory in options.system_include:
             command += ["-isystem", directory]
-        command += ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-x", "c++", "-"]
+        # The warnings of strict users, who copy the headers.
+        command += ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-fsyntax-only",
+                    "-x", "c++", "-"]
 
     # A macro that only one of them is compiled with would show.
     apart = [[h] for h in headers if "cuda_mr" in graph.needs(h)]

@@ -87,7 +87,7 @@ inline std::string results_line(comparison const& all) {
     for (auto const& each : all.variants) {
       if (each.results == kinds[k]) { names[k].push_back(each.label); }
     }
-    used += names[k].empty() ? 0 : 1;
+    used += names[k].empty() ? 0U : 1U;
   }
   std::string text;
   for (std::size_t k = 0; k < kinds.size(); ++k) {
