@@ -112,6 +112,28 @@ TEST_CASE("several callables are compared with the first", "[compare]") {
   }));
 }
 
+TEST_CASE("a list of callables of one type is compared with its first", "[compare]") {
+  std::vector<std::pair<std::string, decltype(doubling(0))>> sizes;
+  for (std::size_t const wrong_at : {1000, 2000, 3000}) {
+    sizes.emplace_back(std::to_string(wrong_at), doubling(wrong_at));
+  }
+  auto const found = compare_all(sizes, brief());
+  CHECK(found.failure == "");
+  CHECK(found.findings.size() == 2);
+  CHECK(found.variants[2].label == "3000");
+
+  std::vector<std::pair<std::string, std::function<void()>>> erased{{"a", do_nothing}, {"b", {}}};
+  CHECK_THROWS_WITH(compare_all(erased), "\"b\" is a null callable: pass a function to time");
+  erased.pop_back();
+  CHECK_THROWS_AS(compare_all(erased), std::invalid_argument);
+}
+
+TEST_CASE("verdicts and clocks print as in reports", "[compare]") {
+  std::ostringstream out;
+  out << verdict::wrong_answer << ' ' << measure::clock::submit;
+  CHECK(out.str() == "WRONG ANSWER submit");
+}
+
 TEST_CASE("a comparison of host calls is on the wall clock and says where it ran", "[compare]") {
   auto const found = compare("a", do_nothing, "b", do_nothing, brief());
   CHECK(found.failure == "");
