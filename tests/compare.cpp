@@ -225,6 +225,18 @@ TEST_CASE("an output that is not written is found, in whichever variant", "[comp
                                  test::contains("element 0 of array 0 was never written"));
 }
 
+TEST_CASE("where CUDA is in use, an unwritten array on the host names the likely cause",
+          "[compare]") {
+  std::string const wrong = "element 0 of array 1 was never written, expected 2";
+  CHECK_THAT(measure::host_error(wrong, true),
+             test::contains("arrays of void() work are in host memory") &&
+                 test::contains("void(cudaStream_t)"));
+  CHECK(measure::host_error(wrong, false) == wrong);
+  CHECK(measure::host_error("element 0 of array 1 is 3, expected 2", true) ==
+        "element 0 of array 1 is 3, expected 2");
+  CHECK_FALSE(measure::has_loaded_cuda());
+}
+
 TEST_CASE("an array that calls read and write is restored before each verification", "[compare]") {
   // Each call doubles: after the calls of a cell nothing would be right.
   auto const growing = [](setup& make) {
