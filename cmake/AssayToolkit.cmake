@@ -22,10 +22,13 @@ function(assay_use_toolkit target)
     endif()
   endforeach()
   # C++20 for nvcc, decided when the user's project is generated: it may enable CUDA later than it finds
-  # assay, or never. CMake before 3.26 does not know nvcc's C++20, and is given the flag itself.
+  # assay, or never. CMake before 3.26 does not know nvcc's C++20, and is given the flag itself: a newer standard
+  # where the user's target asks for one, which nvcc then takes or refuses.
   if(CMAKE_VERSION VERSION_LESS 3.26)
+    set(asked "$<TARGET_PROPERTY:CUDA_STANDARD>")
+    set(standard "$<IF:$<VERSION_GREATER:0${asked},20>,${asked},20>")
     target_compile_options(${target} INTERFACE
-                           "$<BUILD_INTERFACE:$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>>")
+                           "$<BUILD_INTERFACE:$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++${standard}>>")
   else()
     target_compile_features(${target} INTERFACE
                             "$<BUILD_INTERFACE:$<$<CUDA_COMPILER_ID:NVIDIA,Clang>:cuda_std_20>>")

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
-include(${CMAKE_CURRENT_LIST_DIR}/assayTargets.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/AssayToolkit.cmake)
-assay_use_toolkit(assay::assay)
-assay_add_cupti(assay::assay)
+# A folder above may have found assay already. Its target has all of this, and only that folder may change it.
+if(NOT TARGET assay::assay)
+  include(${CMAKE_CURRENT_LIST_DIR}/assayTargets.cmake)
+  assay_use_toolkit(assay::assay)
+  assay_add_cupti(assay::assay)
+endif()
 include(${CMAKE_CURRENT_LIST_DIR}/AssaySqlite.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/AssayCli.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/AssayCompiledPlace.cmake)

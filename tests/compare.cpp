@@ -112,6 +112,28 @@ TEST_CASE("several callables are compared with the first", "[compare]") {
   }));
 }
 
+TEST_CASE("a list of callables of one type is compared with its first", "[compare]") {
+  std::vector<std::pair<std::string, decltype(doubling(0))>> sizes;
+  for (std::size_t const wrong_at : {1000, 2000, 3000}) {
+    sizes.emplace_back(std::to_string(wrong_at), doubling(wrong_at));
+  }
+  auto const found = compare_all(sizes, brief());
+  CHECK(found.failure == "");
+  CHECK(found.findings.size() == 2);
+  CHECK(found.variants[2].label == "3000");
+
+  std::vector<std::pair<std::string, std::function<void()>>> erased{{"a", do_nothing}, {"b", {}}};
+  CHECK_THROWS_WITH(compare_all(erased), "\"b\" is a null callable: pass a function to time");
+  erased.pop_back();
+  CHECK_THROWS_AS(compare_all(erased), std::invalid_argument);
+}
+
+TEST_CASE("verdicts and clocks print as in reports", "[compare]") {
+  std::ostringstream out;
+  out << verdict::wrong_answer << ' ' << measure::clock::submit;
+  CHECK(out.str() == "WRONG ANSWER submit");
+}
+
 TEST_CASE("a comparison of host calls is on the wall clock and says where it ran", "[compare]") {
   auto const found = compare("a", do_nothing, "b", do_nothing, brief());
   CHECK(found.failure == "");
@@ -201,6 +223,18 @@ TEST_CASE("an output that is not written is found, in whichever variant", "[comp
   CHECK(found.is(verdict::wrong_answer));
   CHECK_THAT(found.reason(), test::contains("variant \"a\", epoch 1") &&
                                  test::contains("element 0 of array 0 was never written"));
+}
+
+TEST_CASE("where CUDA is in use, an unwritten array on the host names the likely cause",
+          "[compare]") {
+  std::string const wrong = "element 0 of array 1 was never written, expected 2";
+  CHECK_THAT(measure::host_error(wrong, true),
+             test::contains("arrays of void() work are in host memory") &&
+                 test::contains("void(cudaStream_t)"));
+  CHECK(measure::host_error(wrong, false) == wrong);
+  CHECK(measure::host_error("element 0 of array 1 is 3, expected 2", true) ==
+        "element 0 of array 1 is 3, expected 2");
+  CHECK_FALSE(measure::has_loaded_cuda());
 }
 
 TEST_CASE("an array that calls read and write is restored before each verification", "[compare]") {

@@ -1,4 +1,4 @@
-// expect-error: a factory takes assay::setup by reference: write assay::setup&
+// expect-only-error: a factory takes assay::setup by reference: write assay::setup&
 // SPDX-License-Identifier: Apache-2.0
 #include <assay/compare.hpp>
 

@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace assay {
 namespace measure {
@@ -46,12 +47,34 @@ comparison compare_all(std::string name, F callable, Rest... rest) {
   return measure::compare_callables(list);
 }
 
+/// The same for a list of callables of one type, such as those of a sweep:
+/// `std::vector<std::pair<std::string, decltype(scale(64))>>`. Callables of several types go into
+/// `std::function`.
+template <class F>
+comparison compare_all(std::vector<std::pair<std::string, F>> const& all, options chosen = {}) {
+  auto const place = measure::detail::supported_place<measure::detail::on_stream<F>()>();
+  measure::callable_list list{place, {}, std::move(chosen)};
+  for (auto const& [name, callable] : all) {
+    list.entries.push_back(measure::erase(name, measure::detail::named(callable)));
+  }
+  return measure::compare_callables(list);
+}
+
 /// Measures `variant` against `control`; see `compare_all`.
 template <class Control, class Variant>
 comparison compare(std::string control_name, Control control, std::string variant_name,
                    Variant variant, options const& chosen = {}) {
   return compare_all(std::move(control_name), std::move(control), std::move(variant_name),
                      std::move(variant), chosen);
+}
+
+/// Refuses more than two callables, in words.
+template <class F, class G, class H, class... Rest>
+comparison compare(std::string, F, std::string, G, std::string, H, Rest...) {
+  static_assert(
+      sizeof(F) == 0,
+      "compare takes two variants: write assay::compare_all(\"a\", f, \"b\", g, \"c\", h)");
+  return {};
 }
 
 /// Throws `std::runtime_error` with the short report unless every verdict is one of `allowed`.

@@ -496,3 +496,17 @@ TEST_CASE("a setup lists its arrays, and tells low precision from a wrong answer
   y.data()[1999] = std::nanf("");
   CHECK(make.verify(16384) != std::nullopt);
 }
+
+TEST_CASE("a range of another type serves where its ends fit", "[setup]") {
+  auto const first = [](auto range, auto type) {
+    auto make = on_host(3);
+    return make.random<decltype(type)>(1, range).seeded(0);
+  };
+  CHECK(first(uniform{-1, 1}, 0.0F) == first(uniform<float>{-1, 1}, 0.0F));
+  CHECK(first(uniform{-1.0, 1.0}, 0.0F) == first(uniform<float>{-1, 1}, 0.0F));
+  CHECK(first(uniform{7, 7}, std::uint8_t{}) == 7);
+  CHECK(message_of([&] { (void)first(uniform{-1, 1}, std::uint8_t{}); }) ==
+        "uniform{-1, 1} does not fit a type of 1 bytes");
+  CHECK_THROWS_AS(first(uniform{0, 300}, std::uint8_t{}), std::invalid_argument);
+  CHECK_THROWS_AS(first(uniform{0U, ~0U}, std::int32_t{}), std::invalid_argument);
+}

@@ -117,8 +117,8 @@ def compile_all(headers, options):
         strong = strong_in_object
         for directory in options.system_include:
             command += ["-isystem", directory]
-        command += ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-O0"]
-        command += ["-c", "-x", "c++"]
+        # The warnings of strict users, who copy the headers.
+        command += ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-O0", "-c", "-x", "c++"]
 
     # A macro that only one of them is compiled with would show.
     apart = [[h] for h in headers if "cuda_mr" in graph.needs(h)]

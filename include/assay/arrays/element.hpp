@@ -142,11 +142,17 @@ decltype(auto) with_range(any_range const& of, Body&& body) {
 }
 
 /// The draw that selects a number from a range of each kind.
-template <class T>
-uniform_draw<T> draw_from(uniform<T>);
-template <class T>
-multiples_draw<T> draw_from(multiples<T>);
 template <class Range>
-using draw_of = decltype(draw_from(Range{}));
+struct draw_for;
+template <class T>
+struct draw_for<uniform<T>> {
+  using type = uniform_draw<T>;
+};
+template <class T>
+struct draw_for<multiples<T>> {
+  using type = multiples_draw<T>;
+};
+template <class Range>
+using draw_of = typename draw_for<Range>::type;
 
 }  // namespace assay::arrays

@@ -68,6 +68,15 @@ class setup {
   array_view<T> random(std::size_t n, uniform<T> range = {}) {
     return random_view(n, range, declare_random("random", n, arrays::erase(range), false));
   }
+  /// Refuses other types in words, as do `inout` and `expect` below.
+  template <class T>
+  requires(!number<T>)
+  array_view<T> random(std::size_t, uniform<float> = {}) {
+    static_assert(number<T>,
+                  "setup.random makes arithmetic types: for others, such as half types, keep a "
+                  "std::vector<T> of values and call from(values)");
+    return {};
+  }
   /// An input of n random multiples of `unit`: each is the unit times an integer of the range.
   /// Sums of numbers with few bits are exact, in any order.
   template <std::floating_point T>
@@ -103,6 +112,14 @@ class setup {
   template <number T>
   array_view<T> inout(std::size_t n, uniform<T> range = {}) {
     return random_view(n, range, declare_random("inout", n, arrays::erase(range), true));
+  }
+  template <class T>
+  requires(!number<T>)
+  array_view<T> inout(std::size_t, uniform<float> = {}) {
+    static_assert(number<T>,
+                  "setup.inout(n) makes arithmetic types: for others, such as half types, keep a "
+                  "std::vector<T> of values and call inout(values)");
+    return {};
   }
   /// The same with the caller's elements; see `from`.
   template <detail::kept_range R>
@@ -141,6 +158,13 @@ class setup {
   void expect(array_view<T> array, F f, tolerance allowed = default_tolerance<T>) {
     expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
                   allowed);
+  }
+  template <class T, class F>
+  requires(!number<T>)
+  void expect(array_view<T>, F const&, tolerance = {}) {
+    static_assert(number<T>,
+                  "setup.expect compares arithmetic types: for others, such as half types, call "
+                  "expect_that(array, judge)");
   }
   /// Checks an array of `output` or `inout` by `judge(std::span<T const> got)`, which returns the
   /// error as a `std::optional<std::string>`. For results that are checked without computing them

@@ -43,7 +43,7 @@ std::string printed(measure::comparison const& all, options const&) {
 
 ASSAY_INLINE std::span<file_format const> file_formats() {
   // A new format is one more row.
-  static constexpr std::array all{
+  static constexpr std::array formats{
       file_format{"--json", "", "write everything as JSON",
                   [](measure::comparison const& all, options const&) { return report::json(all); }},
       file_format{"--csv", "", "write findings to X.csv, X.variants.csv and X.cells.csv beside it",
@@ -67,7 +67,7 @@ ASSAY_INLINE std::span<file_format const> file_formats() {
                         });
                   }},
   };
-  return all;
+  return formats;
 }
 
 ASSAY_INLINE std::filesystem::path beside(std::filesystem::path path, std::string_view part) {

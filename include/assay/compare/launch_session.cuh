@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace assay::measure {
 
@@ -54,7 +55,13 @@ class launch_session {
   clock primary() const noexcept { return primary_; }
   bool held() const noexcept { return held_; }
   bool cold_cache() const noexcept { return flush_.has_value(); }
-  void release_streams() noexcept { held_ = false; }
+  /// From now on no stream is held, since a launch of that variant blocked.
+  void release_streams(std::string const& blocking) {
+    held_ = false;
+    blocking_ = blocking;
+  }
+  /// The variant that blocked first; empty if none did.
+  std::string const& blocking() const noexcept { return blocking_; }
   /// True if some work changes its input, so that each launch is timed by itself.
   bool restores() const noexcept { return restores_; }
   void restore_inputs() noexcept { restores_ = true; }
@@ -103,6 +110,7 @@ class launch_session {
   bool held_ = true, restores_ = false, shared_ = false;
   std::shared_ptr<stream const> stream_;
   int epoch_ = -1;  ///< of `stream_`
+  std::string blocking_;
   machine::stream_latch<> latch_;
   machine::sm_clock_probe sm_clock_;
   std::optional<device_block> flush_;  ///< with a cold cache

@@ -42,6 +42,7 @@ class launch_subject final : public subject {
   launch_subject(epoch const& now, std::string const& label, work_factory const& make,
                  std::shared_ptr<launch_session> session)
       : session_(std::move(session)),
+        label_(label),
         shared_stream_(session_->stream_of(now.number)),
         stream_(*shared_stream_),
         learns_(now.number == 0) {
@@ -119,9 +120,9 @@ class launch_subject final : public subject {
   std::vector<std::string> caveats() const override {
     std::vector<std::string> all;
     if (session_->primary() != clock::wall && !session_->held()) {
-      all.emplace_back(
-          "a callable blocks, or enqueues more than a held stream takes: all times contain the "
-          "host's part of a launch");
+      all.push_back("\"" + session_->blocking() +
+                    "\" synchronises, or enqueues more than a held stream takes: all times contain "
+                    "the host's part of a launch. Let a callable only enqueue");
     }
     if (session_->shared()) {
       all.emplace_back(
@@ -226,7 +227,7 @@ class launch_subject final : public subject {
     if (by_wall) { sum[clock::wall] = seconds(first, drained); }
     if (probes) { sum.sm_hertz = session_->sm_clock().hertz(); }
     if (held && session_->latch().gave_way()) {
-      session_->release_streams();
+      session_->release_streams(label_);
       sum.disturbance = "its launches took more than 50 ms to enqueue";
     }
     return sum;
@@ -293,6 +294,7 @@ class launch_subject final : public subject {
   buffers const& of(int number) const { return sets_[static_cast<std::size_t>(number)]; }
 
   std::shared_ptr<launch_session> session_;
+  std::string label_;
   std::shared_ptr<stream const> shared_stream_;
   stream const& stream_;
   std::array<buffers, 2> sets_;

@@ -14,8 +14,8 @@
 namespace assay {
 
 /// A CUDA version number as text: 13000 is `13.0`.
-inline std::string cuda_version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+inline std::string cuda_version_text(int code) {
+  return std::to_string(code / 1000) + "." + std::to_string(code % 1000 / 10);
 }
 
 /// A CUDA runtime call that failed: its code, and `file:line: name: text` as `what()`.

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 
 namespace assay {
@@ -24,6 +26,28 @@ struct uniform {
   T low = std::is_floating_point_v<T> ? static_cast<T>(-1) : std::numeric_limits<T>::min();
   T high = std::is_floating_point_v<T> ? static_cast<T>(1) : std::numeric_limits<T>::max();
   bool operator==(uniform const&) const = default;
+  /// The range of another type, so that `uniform{-1, 1}` serves `float`. Throws
+  /// `std::invalid_argument` where an end does not fit an integer type.
+  template <number U>
+  requires(!std::is_same_v<T, U> && (std::is_floating_point_v<U> || std::is_integral_v<T>))
+  constexpr operator uniform<U>() const {  // NOLINT: implicit
+    if constexpr (std::is_integral_v<U>) {
+      auto const is_negative = [](auto end) {
+        if constexpr (std::is_signed_v<decltype(end)>) { return end < 0; }
+        return false;
+      };
+      auto const fits = [&](T end) {
+        auto const as = static_cast<U>(end);
+        return static_cast<T>(as) == end && is_negative(as) == is_negative(end);
+      };
+      if (!fits(low) || !fits(high)) {
+        throw std::invalid_argument("uniform{" + std::to_string(low) + ", " + std::to_string(high) +
+                                    "} does not fit a type of " + std::to_string(sizeof(U)) +
+                                    " bytes");
+      }
+    }
+    return {static_cast<U>(low), static_cast<U>(high)};
+  }
 };
 
 /// `random_draw{seed, index}.bits` are 64 random bits, in host code and in device code.

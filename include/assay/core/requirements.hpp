@@ -18,6 +18,15 @@
 #if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ < 13
 #error "assay needs CUDA 13 or newer"
 #endif
+// Device code has neither, whatever the flags of its program are.
+#if !defined(__CUDA_ARCH__)
+#if !defined(__cpp_exceptions)
+#error "assay needs exceptions: compile without -fno-exceptions what includes it"
+#endif
+#if !defined(__cpp_rtti)
+#error "assay needs run-time type information: compile without -fno-rtti what includes it"
+#endif
+#endif
 
 /// Compiled mode: a program with `-DASSAY_COMPILED` takes the definitions of the doors from a
 /// library, made of src/assay.cpp and src/assay.cu. Without it, all is in headers.

@@ -78,8 +78,8 @@ struct threshold {
   }
   bool operator==(threshold const&) const = default;
   auto bound(costs const& of) const {
-    return [size = size, low = detail::right_path(of, below), high = detail::right_path(of, from)](
-               facts const& known) noexcept { return known.amount.size < size ? low : high; };
+    return [most = size, low = detail::right_path(of, below), high = detail::right_path(of, from)](
+               facts const& known) noexcept { return known.amount.size < most ? low : high; };
   }
 };
 static_assert(chooser<threshold>);

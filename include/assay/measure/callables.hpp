@@ -118,6 +118,8 @@ consteval callable_kind kind_of() {
     static_assert(kinds_of<F> < 2,
                   "this callable accepts the arguments of more than one kind: wrap it as "
                   "assay::host_call(f), assay::launch(f) or assay::factory(f)");
+  } else {
+    return callable_kind::host_call;  // so that the message above stands alone
   }
   return std::is_invocable_v<F&>                 ? callable_kind::host_call
          : std::is_invocable_v<F&, CUstream_st*> ? callable_kind::launch
@@ -172,14 +174,29 @@ callable_type work_type() {
   return made;
 }
 
+/// True if F is a factory that returns something. What is no such factory is refused elsewhere, and
+/// code that is not compiled for it adds no errors to the message.
+template <class F>
+consteval bool makes_something() {
+  if constexpr (std::is_invocable_v<F&, setup&>) {
+    return !std::is_void_v<std::invoke_result_t<F&, setup&>>;
+  }
+  return false;
+}
+
 /// Calls a factory, and moves the work that it returns to a random place.
 template <class F>
-work call_factory(void* factory, setup& with) {
-  auto made = named((*static_cast<F*>(factory))(with));
-  using type = typename decltype(made)::type;
-  if (is_null(made.callable)) { refuse_null_work(); }
-  auto const of = work_type<decltype(made)::kind, type>();
-  return {placed(of, &made.callable, with.draw_place()), of.call};
+work call_factory([[maybe_unused]] void* factory, [[maybe_unused]] setup& with) {
+  if constexpr (makes_something<F>()) {
+    auto made = named((*static_cast<F*>(factory))(with));
+    using type = typename decltype(made)::type;
+    if constexpr (decltype(made)::kind != callable_kind::factory) {
+      if (is_null(made.callable)) { refuse_null_work(); }
+      auto const of = work_type<decltype(made)::kind, type>();
+      return {placed(of, &made.callable, with.draw_place()), of.call};
+    }
+  }
+  return {};
 }
 
 /// The `named_callable` of a callable of type F.
@@ -192,12 +209,15 @@ using named_type = decltype(named(std::declval<F>()));
 template <class Named>
 consteval bool runs_on_stream() {
   if constexpr (Named::kind == callable_kind::factory) {
-    using made = std::invoke_result_t<typename Named::type&, setup&>;
-    static_assert(!std::is_void_v<made>,
+    using type = typename Named::type;
+    static_assert(detail::makes_something<type>() || !std::is_invocable_v<type&, setup&>,
                   "a factory returns the work that is timed: void() or void(cudaStream_t)");
-    constexpr auto kind = detail::named_type<made>::kind;
-    static_assert(kind != callable_kind::factory, "a factory cannot return another factory");
-    return kind == callable_kind::launch;
+    if constexpr (detail::makes_something<type>()) {
+      constexpr auto kind = detail::named_type<std::invoke_result_t<type&, setup&>>::kind;
+      static_assert(kind != callable_kind::factory, "a factory cannot return another factory");
+      return kind == callable_kind::launch;
+    }
+    return false;
   } else {
     return Named::kind == callable_kind::launch;
   }

@@ -37,6 +37,12 @@ constexpr std::string_view to_string(clock which) noexcept {
   return names[static_cast<std::size_t>(which)];
 }
 
+/// Prints the clock as reports do; see `<<` of `verdict`.
+template <class Traits>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, clock which) {
+  return out << to_string(which);
+}
+
 /// The arrays of results that are compared with what is right: none, some, or all of them.
 enum class checks { none, part, all };
 

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,26 @@ inline checks checks_of(setup const& made) {
     all = all && each.expected;
   }
   return !some ? checks::none : all ? checks::all : checks::part;
+}
+
+/// True if this process has loaded the CUDA driver, as a first call of CUDA does.
+inline bool has_loaded_cuda() {
+  std::ifstream maps{"/proc/self/maps"};
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/libcuda.so") != line.npos) { return true; }
+  }
+  return false;
+}
+
+/// The error of an array that work on the host should write. A kernel cannot write there, and its
+/// error is not seen unless the work asks for it.
+inline std::string host_error(std::string wrong, bool uses_cuda) {
+  if (uses_cuda && wrong.find("was never written") != wrong.npos) {
+    wrong +=
+        "; arrays of void() work are in host memory: work that launches kernels on them is "
+        "void(cudaStream_t)";
+  }
+  return wrong;
 }
 
 /// One buffer set: its arrays, and the work that reads and writes them.
@@ -108,7 +129,9 @@ class host_subject final : public subject {
     set.arrays->poison();
     set.arrays->restore();
     set.work(nullptr);
-    return set.arrays->verify();
+    auto wrong = set.arrays->verify();
+    if (wrong) { *wrong = host_error(std::move(*wrong), has_loaded_cuda()); }
+    return wrong;
   }
 
   double bytes() const override { return sets_[0].arrays->bytes(); }

@@ -47,7 +47,7 @@ inline table range_kernels(view const& rows, row_filter const& by, std::size_t m
       inside[name] += each.when.length();
       ++calls[name];
     });
-    instances += inside.empty() ? 0 : 1;
+    instances += inside.empty() ? 0U : 1U;
     for (auto const& [name, time] : inside) { per_instance[name].push_back(time); }
   }
   keyed_statistics<std::string_view> all;

@@ -234,8 +234,8 @@ inline table nvtx_gpu_proj_sum(view const& rows) {
       });
   for (auto const& [key, each] : groups.by_total()) {
     auto const& sum = sums[key];
-    auto const mean = [&, &each = each](std::int64_t value) {
-      return static_cast<double>(value) / static_cast<double>(each.count);
+    auto const mean = [count = each.count](std::int64_t value) {
+      return static_cast<double>(value) / static_cast<double>(count);
     };
     result.add(std::get<0>(key), std::get<1>(key), each.total, sum.range_ns, each.count, each.mean,
                each.median, each.min, each.max, each.deviation, sum.operations,

@@ -57,7 +57,7 @@ inline figure distribution(measure::comparison const& all, std::vector<std::size
     auto const stride =
         std::max<std::size_t>(1, cells.size() / std::min<std::size_t>(budget.marks, 400));
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      beyond += x.holds(cells[i]) ? 0 : 1;
+      beyond += x.holds(cells[i]) ? 0U : 1U;
       if (i % stride == 0 || i + 1 == cells.size()) {
         steps.push_back({cells[i], static_cast<double>(i + 1) / static_cast<double>(cells.size())});
       }
@@ -160,7 +160,7 @@ inline std::vector<figure> cells_over_time(measure::comparison const& all, page_
     std::size_t beyond = 0;
     for (auto const& each : cells_in_time(all, v)) {
       places.push_back({each.at, each.seconds / median});
-      beyond += std::isfinite(each.seconds) && !y.holds(places.back().y) ? 1 : 0;
+      beyond += std::isfinite(each.seconds) && !y.holds(places.back().y) ? 1U : 0U;
     }
     auto const kept = thinned(places);
     chart drawn{"Cells of " + all.variants[v].label + " over time",

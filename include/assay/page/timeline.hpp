@@ -33,9 +33,10 @@ inline std::size_t span_style(std::string_view kind) {
 inline std::string encoded_name(std::string_view name) {
   constexpr std::string_view digits = "0123456789ABCDEF", plain = "._-";
   std::string text;
-  for (unsigned char const each : name) {
-    if (std::isalnum(each) != 0 || plain.find(static_cast<char>(each)) != plain.npos) {
-      text += static_cast<char>(each);
+  for (char const letter : name) {
+    auto const each = static_cast<unsigned char>(letter);
+    if (std::isalnum(each) != 0 || plain.find(letter) != plain.npos) {
+      text += letter;
     } else {
       text += '%';
       text += digits[each >> 4U];

@@ -98,8 +98,8 @@ inline std::string duration_change(double seconds, double low, double high) {
   auto const largest = std::max({std::abs(seconds), std::abs(low), std::abs(high)});
   auto const [factor, unit] = unit_for(largest);
   auto const decimals = detail::decimals_for(largest * factor, 4);
-  auto const part = [factor = factor, decimals](double each) {
-    return (each < 0 ? "" : "+") + fixed(each * factor, decimals);
+  auto const part = [scale = factor, decimals](double each) {
+    return (each < 0 ? "" : "+") + fixed(each * scale, decimals);
   };
   return part(seconds) + " " + std::string{unit} + " [" + part(low) + ", " + part(high) + "]";
 }

@@ -56,7 +56,7 @@ ASSAY_INLINE std::string junit(std::vector<measure::comparison const*> const& al
     for (auto const& found : each->findings) {
       auto const failure = detail::junit_failure(*each, found, gate);
       auto const typical = typical_sentence(found, *each);
-      failed += failure.empty() ? 0 : 1;
+      failed += failure.empty() ? 0U : 1U;
       cases += detail::junit_case(
           suite, found.contrast_name + " (" + std::string{to_string(found.on)} + " clock)", failure,
           detail::verdict_text(found) + ": " + sentence(found, *each) +

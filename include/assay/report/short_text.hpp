@@ -87,7 +87,7 @@ inline std::string results_line(comparison const& all) {
     for (auto const& each : all.variants) {
       if (each.results == kinds[k]) { names[k].push_back(each.label); }
     }
-    used += names[k].empty() ? 0 : 1;
+    used += names[k].empty() ? 0U : 1U;
   }
   std::string text;
   for (std::size_t k = 0; k < kinds.size(); ++k) {
@@ -175,8 +175,9 @@ inline std::string advice(comparison const& all) {
 
 }  // namespace detail
 
-/// The short report: the verdicts in words with their clock, a line for each variant, a line on
-/// results and on noise, and advice. With one verdict it has at most 12 lines and one a variant.
+/// The short report: the verdicts in words with their clock, what changed the way of measuring, a
+/// line for each variant, a line on results and on noise, and advice. With one verdict it has at
+/// most 12 lines and one a variant.
 inline std::string short_text(comparison const& all) {
   std::string out;
   if (!all.title.empty()) { out += all.title + "\n"; }
@@ -188,11 +189,11 @@ inline std::string short_text(comparison const& all) {
       std::none_of(all.findings.begin(), all.findings.end(), tells_failure)) {
     out += wrapped("Ended early: " + all.failure, "", "  ");
   }
+  for (auto const& each : all.caveats) { out += wrapped(each, "  ", "    "); }
   detail::variant_lines(out, all);
   if (auto const text = detail::results_line(all); !text.empty()) {
     out += wrapped(text, "  ", "    ");
   }
-  for (auto const& each : all.caveats) { out += wrapped(each, "  ", "  "); }
   double const noise = detail::largest_noise(all);
   if (all.epochs > 0) {
     out += wrapped(std::string{to_string(all.primary)} + " clock, " +

@@ -57,6 +57,7 @@ inline void head(std::ostream& out, measure::comparison const& all) {
                      (noise > 0 ? ", noise " + percent(noise) : ""),
                  "", "  ");
   if (!all.failure.empty()) { out << wrapped("Ended early: " + all.failure, "", "  "); }
+  for (auto const& caveat : all.caveats) { out << wrapped(caveat, "  - ", "    "); }
 }
 
 inline void answers(std::ostream& out, std::string_view title,
@@ -228,9 +229,8 @@ inline void memory(std::ostream& out, measure::comparison const& all) {
 }
 
 inline void notes(std::ostream& out, measure::comparison const& all) {
-  if (all.notes.empty() && all.caveats.empty()) { return; }
+  if (all.notes.empty()) { return; }
   heading(out, "Notes");
-  for (auto const& caveat : all.caveats) { out << wrapped(caveat, "  - ", "    "); }
   for (auto const& note : all.notes) { out << wrapped(note, "  - ", "    "); }
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <iosfwd>
 #include <string_view>
 
 namespace assay::stats {
@@ -19,6 +20,12 @@ constexpr std::string_view to_string(verdict which) noexcept {
   constexpr std::array<std::string_view, 6> names{"FASTER",       "SLOWER",   "EQUIVALENT",
                                                   "INCONCLUSIVE", "UNPROVEN", "WRONG ANSWER"};
   return names[static_cast<std::size_t>(which)];
+}
+
+/// Prints the verdict as reports do. A template, so that only what prints needs `<ostream>`.
+template <class Traits>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, verdict which) {
+  return out << to_string(which);
 }
 
 constexpr bool is_sign(verdict which) noexcept {

@@ -139,9 +139,9 @@ void add_times(table& to, keyed_statistics<Key> const& rows, LastCells&& last_ce
   auto const sum = total_of(rows);
   for (auto const& [key, each] : rows) {
     std::apply(
-        [&, &each = each](auto const&... last) {
-          to.add(percent_of(each.total, sum), each.total, each.count, each.mean, each.median,
-                 each.min, each.max, each.deviation, last...);
+        [&, &row = each](auto const&... last) {
+          to.add(percent_of(row.total, sum), row.total, row.count, row.mean, row.median, row.min,
+                 row.max, row.deviation, last...);
         },
         last_cells(key));
   }
