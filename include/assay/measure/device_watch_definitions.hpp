@@ -5,6 +5,7 @@
 
 #include <assay/machine/device_ceilings.hpp>
 #include <assay/machine/device_environment.hpp>
+#include <assay/machine/host_environment.hpp>
 #include <assay/machine/memory_scrub.hpp>
 #include <assay/measure/device_watch.hpp>
 #include <assay/measure/environment_watch.hpp>
