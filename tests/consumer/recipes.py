@@ -96,10 +96,12 @@ class Recipes:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, copy)
         git = ["git", "-C", self.clone, "-c", "user.name=test", "-c", "user.email=test@example.com"]
-        run(*git, "init", "-q")
+        run(*git, "init", "-q", "-b", "main")
         run(*git, "add", "-A")
         run(*git, "commit", "-q", "-m", "All")
-        run(*git, "tag", re.search(r"GIT_TAG (\S+)\)", recipe("fetch_content"))[1])
+        name = re.search(r"GIT_TAG (\S+)\)", recipe("fetch_content"))[1]
+        if name != "main":
+            run(*git, "tag", name)
 
     def install(self):
         off = [f"-DASSAY_{each}=OFF" for each in ("TESTS", "EXAMPLES", "BENCHMARKS")]

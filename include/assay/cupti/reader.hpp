@@ -102,7 +102,7 @@ class cupti_reader {
     if (calls_complete) {
       each_device_table(made_, [&](auto const& rows) {
         for (auto const& row : rows) {
-          made_.lost.unmatched += threads.contains(row.where.correlation) ? 0 : 1;
+          made_.lost.unmatched += threads.contains(row.where.correlation) ? 0U : 1U;
         }
       });
     }

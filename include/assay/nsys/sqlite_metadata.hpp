@@ -40,7 +40,7 @@ class metadata_reader {
     call_index const calls{in_.into};
     each_device_table(in_.into, [&](auto const& rows) {
       for (auto const& each : rows) {
-        in_.into.lost.unmatched += calls.find(each.where) == no_row ? 1 : 0;
+        in_.into.lost.unmatched += calls.find(each.where) == no_row ? 1U : 0U;
       }
     });
   }
