@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-from headers import Graph
+from headers import STANDARD, Graph
 
 # The layers, lowest first; an include may only point to a lower one, or stay in its room.
 LAYERS = [
@@ -57,6 +57,10 @@ LOST_MARKER = re.compile(r"^//.*\S +assay-[a-z-]+: ")
 CONFLICT = re.compile(r"(<{7}|>{7}) \S")
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:home|root|work|workspace|Users|mnt)/\w")
 
+
+# A name of the standard library, with those of the nested namespaces; and names of C that stand without std.
+NAME_OF_STANDARD = re.compile(r"\bstd::((?:(?:ranges|chrono|filesystem|pmr|this_thread)::)?\w+)|"
+                              r"(?<![\w:.>])(errno|size_t|ptrdiff_t|u?int(?:8|16|32|64)_t)\b")
 
 # The switch of compiled mode: a door includes its definitions in these three lines, at its end.
 DEFINES = re.compile(r'#ifndef ASSAY_COMPILED\n#include <assay/(?:\w+/)?(\w+)_definitions\.(?:hpp|cuh)>\n#endif\n\Z')
@@ -126,6 +130,36 @@ def check_includes(graph):
             yield header, 1, "a .hpp compiles with plain g++ and cannot include a .cuh"
     if (cycle := graph.cycle()):
         yield cycle[0], 1, "include cycle: " + " -> ".join(cycle)
+
+
+def check_order(graph):
+    """Header-only, each header finds those that it includes complete, whichever header a program includes first.
+
+    A door's last line includes its definitions, which include others: one of these may include a header that led
+    here and has not come to its end. (Compiled mode includes less, in the same order, and has no such circles.)
+    """
+    texts = {header: (graph.base / header).read_text() for header in graph.headers}
+    brings = {header: DEFINES.search(text)[0].split("<assay/")[1].split(">")[0]
+              for header, text in texts.items() if is_door(header, text)}
+    found = {}
+
+    def visit(header, path, entered, at_end):
+        entered.add(header)
+        path.append(header)
+        for other in graph.own(header):
+            if other in path and other not in at_end:
+                found[header, other] = path[0]
+            elif other in graph.direct and other not in entered:
+                visit(other, path, entered, at_end)
+        at_end.add(header)
+        if header in brings and brings[header] in graph.direct and brings[header] not in entered:
+            visit(brings[header], path, entered, at_end)
+        path.pop()
+
+    for header in graph.headers:
+        visit(header, [], set(), set())
+    for (header, other), first in sorted(found.items()):
+        yield header, 1, f"sees {other} before that is complete, where a program includes {first} first"
 
 
 def check_rooms(graph):
@@ -241,6 +275,25 @@ def check_functions(code):
             yield index + 1, "a function in a header is inline, constexpr or a template, else two units do not link"
 
 
+def check_standard(code):
+    """A header includes the standard header of each name that it uses."""
+    included = set(re.findall(r"^\s*#\s*include <(\w+)>", code, re.MULTILINE))
+    if (prints := re.search(r"\bout\s*<<", code)) and not included & {"ostream", "iostream", "fstream", "sstream"}:
+        yield code[:prints.start()].count("\n") + 1, "what prints needs #include <ostream>"
+    seen = set()
+    for number, line in enumerate(code.split("\n"), 1):
+        for qualified, plain in NAME_OF_STANDARD.findall(line):
+            name = qualified or plain
+            if name in seen:
+                continue
+            seen.add(name)
+            homes = [header for header, names in STANDARD.items() if re.fullmatch(names, name)]
+            if not homes:
+                yield number, f"std::{name} is of no header in STANDARD of cmake/headers.py: add it"
+            elif not included & set(homes):
+                yield number, f"{name} needs #include <{'> or <'.join(homes)}>"
+
+
 def check_header(header, lines):
     if lines[1:2] != ["/// @file"] or not "".join(lines[2:3]).startswith("/// "):
         yield 2, "after its licence a header says `/// @file` and one sentence"
@@ -260,6 +313,7 @@ def check_header(header, lines):
     yield from check_docstrings(lines)
     code = code_of(lines)
     yield from check_functions(code)
+    yield from check_standard(code)
 
 
 def files(root):
@@ -292,6 +346,8 @@ def breaches(root):
     """(path, line, what) for everything that is not as it should be."""
     graph = Graph(root)
     for header, number, what in check_includes(graph):
+        yield f"include/assay/{header}", number, what
+    for header, number, what in check_order(graph):
         yield f"include/assay/{header}", number, what
     yield from check_rooms(graph)
     for check in (check_compiled, check_aliases):

@@ -21,6 +21,75 @@ NEEDS = {
 # Those that come with the toolkit: what needs one of them is compiled with its include path.
 OF_TOOLKIT = {"cuda", "cuda_mr", "nvtx3", "cublas", "cupti"}
 
+# The headers of the standard library, and the names after `std::` that our headers use of each. A name may
+# stand beside several. check_headers.py precompiles these headers; check_structure.py sees to it that each
+# of ours includes them itself, and that no name is missing here.
+STANDARD = {
+    "algorithm": r"ranges::(?!enable_)\w+|clamp|(min|max)(_element)?|minmax(_element)?|(stable_)?sort|is_sorted|move|"
+                 r"(all|any|none)_of|(find|count|copy|replace)(_if)?|(upper|lower)_bound|(inplace_)?merge|binary_search|"
+                 r"fill(_n)?|equal|adjacent_find|unique|reverse|rotate|nth_element|stable_partition|iter_swap",
+    "any": r"any(_cast)?",
+    "array": r"(to_)?array|get",
+    "atomic": r"atomic(_ref)?|memory_order_\w+",
+    "bit": r"bit_(cast|width)|countr_zero|has_single_bit|endian",
+    "cctype": r"is(alnum|digit)",
+    "cerrno": r"errno",
+    "cfenv": r"fe[gs]et\w+|fenv_t",
+    "charconv": r"(to|from)_chars|chars_format",
+    "chrono": r"chrono::\w+|nano",
+    "cmath": r"is(finite|nan|inf)|abs|sqrt|pow|exp2?|expm1|log(1p|2|10)?|ceil|floor|(ll)?round|trunc|fma|fmax|erfc|"
+             r"lgamma|lerp|cos|sin|copysign|nan|nextafter",
+    "concepts": r"same_as|convertible_to|integral|floating_point|movable|copyable|constructible_from",
+    "condition_variable": r"condition_variable(_any)?|cv_status",
+    "csignal": r"signal|sig_atomic_t",
+    "cstddef": r"size_t|ptrdiff_t|byte|max_align_t",
+    "cstdint": r"u?int(8|16|32|64|max|ptr)_t",
+    "cstdio": r"FILE|f(open|close|read|gets|printf)|s?n?printf|size_t",
+    "cstdlib": r"abs|free|aligned_alloc|getenv|ato[il]|size_t",
+    "cstring": r"mem(cpy|set|cmp)|size_t",
+    "ctime": r"tm|time_t|strftime|size_t",
+    "deque": r"deque|erase(_if)?",
+    "exception": r"exception(_ptr)?|(current|rethrow)_exception|throw_with_nested|rethrow_if_nested",
+    "filesystem": r"filesystem::\w+",
+    "forward_list": r"forward_list",
+    "fstream": r"[io]fstream",
+    "functional": r"function|greater|less(_equal)?|not_equal_to|ref|hash",
+    "initializer_list": r"initializer_list",
+    "ios": r"ios|hex|stream(size|off)",
+    "iosfwd": r"[io]stream",
+    "iostream": r"c(out|err)",
+    "istream": r"istream",
+    "iterator": r"back_inserter|s?size|prev|next|istreambuf_iterator",
+    "limits": r"numeric_limits",
+    "map": r"map|erase_if",
+    "memory": r"(unique|shared|weak)_ptr|make_(unique|shared)\w*|hash",
+    "memory_resource": r"pmr::\w+",
+    "mutex": r"mutex|(lock_guard|unique_lock)",
+    "new": r"bad_alloc|align_val_t|nothrow",
+    "numeric": r"iota|lcm",
+    "optional": r"optional|nullopt(_t)?",
+    "ostream": r"ostream|flush|endl",
+    "queue": r"priority_queue",
+    "set": r"set|erase_if",
+    "source_location": r"source_location",
+    "span": r"span|as_(writable_)?bytes|ranges::enable_borrowed_range",
+    "sstream": r"[io]stringstream",
+    "stdexcept": r"invalid_argument|runtime_error|logic_error|length_error|out_of_range",
+    "stop_token": r"stop_token",
+    "string": r"string|to_string|getline|erase(_if)?|hash",
+    "string_view": r"string_view|hash",
+    "system_error": r"system_error|errc|generic_category|error_code",
+    "thread": r"j?thread|this_thread::\w+",
+    "tuple": r"tuple(_element_t|_cat)?|apply|make_tuple|tie|get",
+    "type_traits": r"is_\w+_v|(conditional|remove_\w+|invoke_result|make_unsigned)_t|type_identity(_t)?|integral_constant",
+    "typeinfo": r"type_info",
+    "unordered_map": r"unordered_map|erase_if",
+    "unordered_set": r"unordered_set|erase_if",
+    "utility": r"move|forward|exchange|swap|pair|declval|as_const|cmp_equal|(make_)?(integer|index)_sequence(_for)?|get",
+    "variant": r"variant|get(_if)?",
+    "vector": r"vector|erase(_if)?",
+}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

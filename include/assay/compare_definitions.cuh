@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <ios>
 #include <memory>
 #include <optional>
 #include <set>

@@ -9,6 +9,7 @@
 #include <assay/workload/concepts.hpp>
 
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <utility>
 #include <vector>

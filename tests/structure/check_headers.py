@@ -11,6 +11,10 @@ chain fails, each of its headers is compiled alone.
 
 What a header defines without `inline` shows as a strong symbol in the object, or as a visible kernel in the
 PTX: a program of two units that include the header would not link.
+
+Two things make it cheap. Doors do not bring their definitions, which are headers that are compiled here too;
+check_structure.py sees to it that in header-only mode nothing is included before it is complete. And the
+headers of the standard library come precompiled; check_structure.py finds what uses one without including it.
 """
 import argparse
 import concurrent.futures
@@ -24,7 +28,7 @@ import tempfile
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
-from headers import Graph, NEEDS, OF_TOOLKIT  # noqa: E402
+from headers import Graph, NEEDS, OF_TOOLKIT, STANDARD  # noqa: E402
 
 graph = Graph(root)
 
@@ -106,19 +110,39 @@ def compile_chain(chain, command, strong):
     return [(chain[0], "FAILED", output[:6000])]
 
 
-def compile_all(headers, options):
+# Comes before each header: definitions are inline, as in header-only mode, but doors do not bring them.
+PRELUDE = "#include <assay/core/requirements.hpp>\n#define ASSAY_COMPILED\n"
+
+
+def written(folder, text):
+    """A header with this text."""
+    header = pathlib.Path(folder, "prelude.hpp")
+    header.write_text(text)
+    return str(header)
+
+
+def precompiled(command, folder):
+    """The prelude with all of STANDARD; the compiler takes the file .gch beside it in its place."""
+    header = written(folder, "".join(f"#include <{name}>\n" for name in STANDARD) + PRELUDE)
+    subprocess.run([*command, "-x", "c++-header", header, "-o", f"{header}.gch"], check=True)
+    return header
+
+
+def compile_all(headers, options, scratch):
     """(header, verdict, output) of each."""
     command = [*shlex.split(options.compiler), "-std=c++20", f"-I{root / 'include'}"]
     if options.which == "nvcc":
         strong = strong_in_ptx
         # Only in relocatable code are templates weak; elsewhere each unit has its own device code.
-        command += ["-ptx", "-rdc=true", "-arch=compute_90", "-x", "cu", "-Werror=all-warnings"]
+        command += ["-include", written(scratch, PRELUDE), "-ptx", "-rdc=true", "-arch=compute_90", "-x", "cu",
+                    "-Werror=all-warnings"]
     else:
         strong = strong_in_object
         for directory in options.system_include:
             command += ["-isystem", directory]
         # The warnings of strict users, who copy the headers.
-        command += ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-O0", "-c", "-x", "c++"]
+        command += ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror", "-O0"]
+        command += ["-include", precompiled(command, scratch), "-c", "-x", "c++"]
 
     # A macro that only one of them is compiled with would show.
     apart = [[h] for h in headers if "cuda_mr" in graph.needs(h)]
@@ -141,7 +165,8 @@ def main():
     }[options.which]
     headers = [h for h in graph.headers if wanted(h)]
 
-    results = compile_all(headers, options)
+    with tempfile.TemporaryDirectory() as scratch:
+        results = compile_all(headers, options, scratch)
     for header, verdict, output in sorted(results):
         print(f"{header}: {verdict}\n{output}".rstrip())
     if not results or any(verdict == "FAILED" for _, verdict, _ in results):

@@ -74,6 +74,11 @@ BROKEN = [
     (LOW, "low::low() = default;\n", "two units do not link"),
     (LOW, "bool operator==(low const& a, low const& b) { return true; }\n", "two units do not link"),
     (LOW, "bool low::operator()(int x) const { return x; }\n", "two units do not link"),
+    (LOW, "inline std::string f() { return {}; }\n", "string needs #include <string>"),
+    (LOW, "inline auto f(auto& x) { std::ranges::sort(x); }\n", "ranges::sort needs #include <algorithm>"),
+    (LOW, "#include <iosfwd>\ninline void f(std::ostream& out) { out << 1; }\n", "needs #include <ostream>"),
+    (LOW, "inline uint8_t f() { return {}; }\n", "uint8_t needs #include <cstdint>"),
+    (LOW, "inline auto f() { return std::barrier{1}; }\n", "std::barrier is of no header in STANDARD"),
     ("include/assay/core/alone.hpp", START, "includes assay/core/requirements.hpp"),
     ("include/assay/core/empty.hpp", "#pragma once\n", "SPDX"),
     ("include/assay/core/empty.hpp", SPDX + "#pragma once\n", "/// @file"),
@@ -141,6 +146,16 @@ class CheckStructure(unittest.TestCase):
                           "include/assay/core/high.hpp": START + "#include <assay/core/low.hpp>\n"})
         self.assertTrue(any("include cycle: core/high.hpp -> core/low.hpp -> core/high.hpp" in line
                             for line in self.found()))
+
+    def test_definitions_find_what_includes_their_door_complete(self):
+        door = START + "#include <assay/core/low.hpp>\n#ifndef ASSAY_COMPILED\n" \
+                       "#include <assay/trace/model_definitions.hpp>\n#endif\n"
+        definitions = START + "#include <assay/trace/model.hpp>\n#include <assay/trace/view.hpp>\n"
+        write(self.tree, {"include/assay/trace/model.hpp": door,
+                          "include/assay/trace/model_definitions.hpp": definitions,
+                          "include/assay/trace/view.hpp": START + "#include <assay/trace/model.hpp>\n"})
+        self.assertEqual(self.found(), ["include/assay/trace/model_definitions.hpp:1: sees trace/view.hpp before that is "
+                                        "complete, where a program includes trace/view.hpp first"])
 
     def test_a_room_with_more_than_30_files_is_found(self):
         more = {f"include/assay/host/loop_{i}.hpp": GOOD["include/assay/host/own.hpp"] for i in range(29)}

@@ -17,6 +17,7 @@
 #include <functional>
 #include <iostream>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <utility>
 

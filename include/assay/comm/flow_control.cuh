@@ -7,6 +7,7 @@
 #include <assay/comm/all_reduce_lamport.cuh>
 #include <assay/core/ptx.cuh>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace assay::comm {

@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 
+#include <source_location>
 #include <stdexcept>
 #include <string>
 

@@ -6,11 +6,13 @@
 #include <assay/core/place.hpp>
 
 #include <charconv>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <variant>
 
 namespace assay::dispatch {

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 /// The type behind CUDA's `cudaStream_t`: this header needs no toolkit.
 struct CUstream_st;

@@ -5,6 +5,7 @@
 
 #include <assay/measure/comparison.hpp>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>

@@ -3,6 +3,7 @@
 /// `host_subject`: work on the host.
 #pragma once
 
+#include <assay/arrays/array_store.hpp>
 #include <assay/core/lost_processor_time.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/measure/callables.hpp>

@@ -6,9 +6,13 @@
 #include <assay/core/nvtx_range.hpp>
 #include <assay/memory/cuda_malloc.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace assay::mr {
 

@@ -5,9 +5,11 @@
 
 #include <assay/memory/request.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <new>
+#include <string_view>
 
 namespace assay::mr {
 

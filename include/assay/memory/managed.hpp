@@ -7,7 +7,11 @@
 #include <assay/memory/cuda_malloc.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace assay::mr {
 

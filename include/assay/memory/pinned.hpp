@@ -6,6 +6,9 @@
 #include <assay/core/nvtx_range.hpp>
 #include <assay/memory/cuda_malloc.hpp>
 
+#include <cstddef>
+#include <string_view>
+
 namespace assay::mr {
 
 /// Allocates by `cudaHostAlloc`, visible to every device, and frees by `cudaFreeHost`. `deallocate`

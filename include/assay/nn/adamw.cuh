@@ -7,6 +7,7 @@
 #include <assay/nn/adamw.hpp>
 #include <assay/nn/vectors.cuh>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <span>

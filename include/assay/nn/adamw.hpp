@@ -6,6 +6,11 @@
 #include <assay/nn/operation.hpp>
 
 #include <cmath>
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace assay::nn {
 

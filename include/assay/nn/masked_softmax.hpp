@@ -7,6 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <span>
+#include <string_view>
 
 namespace assay::nn {
 

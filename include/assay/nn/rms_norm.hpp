@@ -6,6 +6,9 @@
 #include <assay/nn/operation.hpp>
 
 #include <cmath>
+#include <cstddef>
+#include <span>
+#include <string_view>
 
 namespace assay::nn {
 

@@ -10,6 +10,7 @@
 
 #include <bit>
 #include <concepts>
+#include <cstddef>
 #include <limits>
 #include <memory>
 #include <utility>

@@ -9,6 +9,7 @@
 #include <assay/referee/problem.hpp>
 #include <assay/serve.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace assay::referee_detail {
 

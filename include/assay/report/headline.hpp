@@ -7,6 +7,7 @@
 #include <assay/report/short_text.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -10,6 +10,7 @@
 #include <assay/report/text_definitions.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

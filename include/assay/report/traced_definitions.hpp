@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
+#include <assay/report/escape.hpp>
 #include <assay/report/explanation.hpp>
 #include <assay/report/traced.hpp>
 #include <assay/stats/signed_rank.hpp>

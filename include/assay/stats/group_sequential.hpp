@@ -7,6 +7,7 @@
 #include <assay/stats/signed_rank.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <vector>

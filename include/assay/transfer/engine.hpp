@@ -5,6 +5,7 @@
 
 #include <assay/transfer/schedule_executor.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 

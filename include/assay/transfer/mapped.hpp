@@ -6,6 +6,11 @@
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/engine.hpp>
 
+#include <exception>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 namespace assay::transfer {
 
 /// Calls `compute` once, on the addresses at which the device sees the host's arrays. The arrays

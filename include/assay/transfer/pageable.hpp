@@ -6,6 +6,10 @@
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/engine.hpp>
 
+#include <string_view>
+#include <utility>
+#include <vector>
+
 namespace assay::transfer {
 
 /// One `cudaMemcpyAsync` for each array, one call of `compute`, one copy for each output, all in

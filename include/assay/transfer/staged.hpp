@@ -6,6 +6,12 @@
 #include <assay/transfer/cuda_link.hpp>
 #include <assay/transfer/engine.hpp>
 
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 namespace assay::transfer {
 
 /// As `transfer::pageable`, but pageable arrays cross by way of bounce buffers of the engine's own:

@@ -8,6 +8,7 @@
 #include <assay/transformer/policies.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>

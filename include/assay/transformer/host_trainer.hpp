@@ -7,6 +7,7 @@
 #include <assay/transformer/update.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <stdexcept>

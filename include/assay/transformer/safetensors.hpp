@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <ios>
 #include <set>
 #include <span>
 #include <stdexcept>

@@ -18,6 +18,7 @@
 #include <assay/transformer/policies.hpp>
 #include <assay/transformer/weights.hpp>
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 

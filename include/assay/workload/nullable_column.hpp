@@ -6,6 +6,7 @@
 #include <assay/core/random.hpp>
 #include <assay/host/parallel_for.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>

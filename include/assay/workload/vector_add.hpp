@@ -9,6 +9,7 @@
 #include <assay/workload/element_wise.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
