@@ -56,7 +56,7 @@ STANDARD = {
     "functional": r"function|greater|less(_equal)?|not_equal_to|ref|hash",
     "initializer_list": r"initializer_list",
     "ios": r"ios|hex|stream(size|off)",
-    "iosfwd": r"[io]stream",
+    "iosfwd": r"(basic_)?[io]stream",
     "iostream": r"c(out|err)",
     "istream": r"istream",
     "iterator": r"back_inserter|s?size|prev|next|istreambuf_iterator",

@@ -153,7 +153,8 @@ class CheckStructure(unittest.TestCase):
         definitions = START + "#include <assay/trace/model.hpp>\n#include <assay/trace/view.hpp>\n"
         write(self.tree, {"include/assay/trace/model.hpp": door,
                           "include/assay/trace/model_definitions.hpp": definitions,
-                          "include/assay/trace/view.hpp": START + "#include <assay/trace/model.hpp>\n"})
+                          "include/assay/trace/view.hpp": START + "#include <assay/trace/model.hpp>\n",
+                          "src/assay.cpp": START + "#include <assay/trace/model_definitions.hpp>\n"})
         self.assertEqual(self.found(), ["include/assay/trace/model_definitions.hpp:1: sees trace/view.hpp before that is "
                                         "complete, where a program includes trace/view.hpp first"])
 
