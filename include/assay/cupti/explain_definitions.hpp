@@ -11,7 +11,7 @@
 #include <assay/cupti/variant_runs.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/trace/bound.hpp>
-#include <assay/trace/explanation_definitions.hpp>
+#include <assay/trace/explanation.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/kernel_causes.hpp>
 #include <assay/trace/overlap.hpp>
@@ -180,7 +180,7 @@ ASSAY_INLINE explanation explain_runs(variant_runs const& control_runs,
   }
   if (!failure.empty()) {
     auto& notes = control.trace.notes;
-    if (!detail::shows_cuda(control.trace)) {
+    if (!shows_cuda(control.trace)) {
       notes.emplace_back(std::string{cuda_is_missing}, "the runs to be traced failed: " + failure);
     } else {
       notes.emplace_back("counters", failure);

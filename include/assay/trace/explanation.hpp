@@ -70,6 +70,9 @@ struct explanation {
 /// The note of a trace that has ranges only; its text says why.
 inline constexpr std::string_view cuda_is_missing = "CUDA is not recorded";
 
+/// True if a trace shows calls or work of CUDA.
+bool shows_cuda(model const& of);
+
 /// The losses of a trace and the notes of its recorder, a line each. The note `cuda_is_missing` is
 /// not among them.
 std::vector<std::string> loss_notes(model const& of);

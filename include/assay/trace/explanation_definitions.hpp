@@ -82,6 +82,11 @@ ASSAY_INLINE time_difference difference_between(measure::comparison const& found
           "the medians of the variants (wall clock), as no contrast compares these two alone"};
 }
 
+ASSAY_INLINE bool shows_cuda(model const& of) {
+  return !of.kernels.empty() || !of.copies.empty() || !of.memsets.empty() ||
+         !of.graph_launches.empty() || !of.calls.empty();
+}
+
 namespace detail {
 
 inline std::string note_of(model const& of, std::string_view key) {
@@ -89,11 +94,6 @@ inline std::string note_of(model const& of, std::string_view key) {
     if (name == key) { return text.empty() ? std::string{name} : text; }
   }
   return {};
-}
-
-inline bool shows_cuda(model const& of) {
-  return !of.kernels.empty() || !of.copies.empty() || !of.memsets.empty() ||
-         !of.graph_launches.empty() || !of.calls.empty();
 }
 
 /// The reason for which two traces show nothing of CUDA; empty if they do.
