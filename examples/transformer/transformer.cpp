@@ -2,8 +2,7 @@
 // How long does a transformer take, forward or with a step of training, and where does the time go?
 // Each combination of the choices is timed on device 0. MFU is the share of 989 TFLOP/s, the dense
 // bfloat16 peak of an H100 or H200.
-// assay-uses: cupti
-// assay-uses: cli
+// assay-uses: cupti cli
 // assay-links: cublas
 // assay-test-args: --size tiny --context 24 --repetitions 2 --submission sequential,graph --answers
 #include "transformer.hpp"
