@@ -3,14 +3,15 @@
 # compiles in a fraction of the time. What needs an optional package has a library of its own: a program links
 # assay::compiled_cli for assay::cli, and assay::compiled_cupti for assay::cupti. Each library is built where
 # something links it, and is part of `install` where it was built.
-function(assay_add_compiled name source)
-  add_library(assay_${name} STATIC EXCLUDE_FROM_ALL ${source})
+function(assay_add_compiled name)
+  cmake_parse_arguments(PARSE_ARGV 1 of "" "" "SOURCES;LINKS")
+  add_library(assay_${name} STATIC EXCLUDE_FROM_ALL ${of_SOURCES})
   add_library(assay::${name} ALIAS assay_${name})
-  target_link_libraries(assay_${name} PUBLIC ${ARGN})
+  target_link_libraries(assay_${name} PUBLIC ${of_LINKS})
   set_target_properties(assay_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-assay_add_compiled(compiled src/assay.cpp assay)
+assay_add_compiled(compiled SOURCES src/assay.cpp src/assay_reports.cpp LINKS assay)
 target_compile_definitions(assay_compiled PUBLIC ASSAY_COMPILED)
 # Work on streams, for projects that have enabled CUDA before they add assay.
 get_property(assay_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
@@ -18,8 +19,8 @@ if(ASSAY_CUDA AND "CUDA" IN_LIST assay_languages AND TARGET CUDA::cudart)
   target_sources(assay_compiled PRIVATE src/assay.cu)
 endif()
 if(TARGET assay::cli)
-  assay_add_compiled(compiled_cli src/assay_cli.cpp assay_compiled assay::cli)
+  assay_add_compiled(compiled_cli SOURCES src/assay_cli.cpp LINKS assay_compiled assay::cli)
 endif()
 if(TARGET assay::cupti)
-  assay_add_compiled(compiled_cupti src/assay_cupti.cpp assay_compiled assay::cupti)
+  assay_add_compiled(compiled_cupti SOURCES src/assay_cupti.cpp LINKS assay_compiled assay::cupti)
 endif()

@@ -7,4 +7,3 @@
 #endif
 
 #include <assay/compare_definitions.cuh>
-#include <assay/measure/device_watch_definitions.hpp>

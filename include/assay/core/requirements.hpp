@@ -29,7 +29,7 @@
 #endif
 
 /// Compiled mode: a program with `-DASSAY_COMPILED` takes the definitions of the doors from a
-/// library, made of src/assay.cpp and src/assay.cu. Without it, all is in headers.
+/// library, made of the files of src/. Without it, all is in headers.
 #ifdef ASSAY_COMPILED
 #define ASSAY_INLINE
 #else

@@ -11,6 +11,7 @@
 
 #include <any>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -59,9 +60,38 @@ class experiment {
 
   /// Measures the variants. Then, without a failure, measures the ceilings and profiles each
   /// variant; a note tells what fails there.
-  comparison run(std::vector<contrast> const& contrasts, options chosen) const;
+  comparison run(std::vector<contrast> const& contrasts, options chosen) const {
+    auto const watch = watch_();
+    auto result = measure::compare_variants(variants_, contrasts, watched(chosen, watch));
+    watch.describe(result);
+    if (!result.failure.empty()) { return result; }
+    noting(result, "the ceilings were not measured", [&] { result.ceilings = ceilings_(); });
+    for (std::size_t i = 0; chosen.profiled_batches > 0 && i < profilers_.size(); ++i) {
+      if (chosen.cancelled && chosen.cancelled()) {
+        result.notes.push_back("cancelled before " + variants_[i].label + " was profiled");
+        break;
+      }
+      if (chosen.progress) {
+        chosen.progress(result.epochs, chosen.max_epochs, "profiling " + variants_[i].label);
+      }
+      noting(result, variants_[i].label + " was not profiled", [&] {
+        auto const found = profilers_[i](chosen.profiled_batches);
+        result.variants[i].submission = found.submission;
+        result.variants[i].memory = found.memory;
+      });
+    }
+    return result;
+  }
 
  private:
+  /// Calls `step`; a failure is a note, since the comparison is finished.
+  template <class Step>
+  static void noting(comparison& result, std::string const& what, Step const& step) {
+    try {
+      step();
+    } catch (std::exception const& cause) { result.notes.push_back(what + ": " + cause.what()); }
+  }
+
   template <class Pipeline>
   auto builder(Pipeline const& what) {
     return [what, cache = cache_for(what)](epoch const& now) {
@@ -93,7 +123,3 @@ class experiment {
 };
 
 }  // namespace assay::measure
-
-#ifndef ASSAY_COMPILED
-#include <assay/measure/experiment_definitions.hpp>
-#endif
