@@ -8,10 +8,15 @@
 
 #include <assay/arrays/setup_definitions.hpp>
 #include <assay/compare_definitions.hpp>
+#include <assay/host/parallel_for_definitions.hpp>
+#include <assay/measure/axes_definitions.hpp>
 #include <assay/measure/callables_definitions.hpp>
 #include <assay/measure/compare_variants_definitions.hpp>
 #include <assay/measure/comparison_definitions.hpp>
+#include <assay/measure/experiment_definitions.hpp>
 #include <assay/race/race_definitions.hpp>
 #include <assay/race/result_definitions.hpp>
 #include <assay/report/short_text_definitions.hpp>
 #include <assay/serve/serve_definitions.hpp>
+#include <assay/submit/batch_definitions.hpp>
+#include <assay/submit/thread_team_definitions.hpp>

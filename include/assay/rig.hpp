@@ -47,15 +47,14 @@ using buffer_sets = std::array<State, 2>;
 ///
 /// The constructor opens the memory policy, makes a stream and a transfer's engine for each lane,
 /// and starts the threads of the submission mode. It prepares two buffer sets, or takes the sets of
-/// another rig. Exceptions of each step pass through. Items see `Resource` as `lane.memory`: the
-/// resource that the policy opened, or an adaptor round that resource. One thread at a time uses a
-/// rig.
-template <class Pipeline,
-          class Resource = resource_of<decltype(Pipeline::memory), decltype(Pipeline::place)>>
+/// another rig. Exceptions of each step pass through. Items see the resource that the policy opened
+/// as `lane.memory`. One thread at a time uses a rig.
+template <class Pipeline>
 class rig {
  public:
   using place_type = decltype(Pipeline::place);
-  using lane_type = detail::lane_of<Pipeline, Resource>;
+  using resource_type = resource_of<decltype(Pipeline::memory), place_type>;
+  using lane_type = detail::lane_of<Pipeline, resource_type>;
   using work_type = decltype(Pipeline::work);
   using submit_type = decltype(Pipeline::submit);
   static_assert(
@@ -67,13 +66,13 @@ class rig {
   explicit rig(Pipeline what) : rig(what, open(what)) {}
 
   /// The same with a resource that the caller made.
-  rig(Pipeline what, Resource memory)
+  rig(Pipeline what, resource_type memory)
       : rig(std::move(what), std::move(memory), [](auto const& make) { return make(); }) {}
 
   /// The same with the buffer sets that `sets_from(make)` returns. They come from `make()`, or from
   /// a rig with the same workload, place, number of lanes and kind of host memory.
   template <class SetsFrom>
-  rig(Pipeline what, Resource memory, SetsFrom&& sets_from)
+  rig(Pipeline what, resource_type memory, SetsFrom&& sets_from)
       : pipeline_(std::move(what)), memory_(std::move(memory)), runner_(open_runner()) {
     nvtx_range const scope{"buffers of a rig", category::cpu};
     // The runner comes before the buffers, since it refuses impossible counts of threads and items.
@@ -135,7 +134,7 @@ class rig {
   }
 
   Pipeline const& what() const noexcept { return pipeline_; }
-  Resource const& memory() const noexcept { return memory_; }
+  resource_type const& memory() const noexcept { return memory_; }
   std::vector<lane_type> const& lanes() const noexcept { return lanes_.all; }
 
  private:
@@ -190,7 +189,7 @@ class rig {
     }
   };
 
-  static Resource open(Pipeline const& what) {
+  static resource_type open(Pipeline const& what) {
     place_traits<place_type>::require(what.place);
     if constexpr (Pipeline::copies_tiles) {
       copy::require_capability(what.copy, place_traits<place_type>::capability(what.place),
@@ -203,14 +202,11 @@ class rig {
   }
 
   Pipeline pipeline_;
-  Resource memory_;
+  resource_type memory_;
   std::vector<typename place_traits<place_type>::owned_stream> streams_;
   releasing_lanes lanes_;
   std::shared_ptr<buffer_sets<state_type>> buffer_sets_;
   runner_type runner_;  // last: threads end before the members that they use
 };
-
-template <class Pipeline>
-rig(Pipeline) -> rig<Pipeline>;
 
 }  // namespace assay

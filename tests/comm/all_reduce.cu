@@ -255,7 +255,8 @@ TEST_CASE("the grid of a FIFO operation may change from one operation to the nex
     unsigned run = 0;
     for (auto const count : counts) {
       INFO(std::string{comm::to_string(how)} << ", " << count << " elements, seed " << seed);
-      CHECK(all.run(count, 0, 0, ++run % 2 == 0, reduction::sum, seed + run) == "");
+      ++run;
+      CHECK(all.run(count, 0, 0, run % 2 == 0, reduction::sum, seed + run) == "");
     }
   }
 }

@@ -8,7 +8,7 @@
 #include <assay/measure/axes.hpp>
 #include <assay/measure/compare_pipelines.hpp>
 #include <assay/measure/instruments.cuh>
-#include <assay/measure/profile.hpp>
+#include <assay/measure/experiment.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/pool/pool.hpp>
 #include <assay/report/explanation.hpp>

@@ -2,7 +2,7 @@
 /// @file
 /// A variant with a wrong result is left out, and the others are compared.
 #include <assay/measure/factorial.hpp>
-#include <assay/measure/run_right.hpp>
+#include <assay/measure/compare_variants_definitions.hpp>
 #include <assay/stats/random_source.hpp>
 
 #include <algorithm>

@@ -11,8 +11,11 @@
 #include <assay/memory/counted.hpp>
 #include <assay/memory/heap.hpp>
 #include <assay/memory/thread_identity.hpp>
+#include <assay/memory/watched.hpp>
 
 #include <atomic>
+#include <concepts>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <sstream>
@@ -37,8 +40,72 @@ TEST_CASE("every host resource keeps the contract") {
   test::check_contract(test::limited{mr::heap{}, 1_GiB}, place, here, touch);
   test::check_contract(test::poisoned{mr::heap{}}, place, here, touch);
   test::check_contract(mr::borrowed<mr::heap_resource>{{}}, place, here, touch);
+  test::check_contract(mr::borrowed{mr::watched<host_stream>(mr::heap_resource{})}, place, here,
+                       touch);
   test::check_contract(mr::counted{test::limited{test::poisoned{mr::heap{}}, 1_GiB}}, place, here,
                        touch);
+}
+
+namespace {
+
+/// A resource with all that an adaptor may pass on, which it notes.
+struct noting {
+  struct notes {
+    int captures = 0, ends = 0, releases = 0;
+  };
+  struct hold {
+    notes* seen;
+    void end() const { ++seen->ends; }
+  };
+  notes* seen;
+  mr::heap_resource heap{};
+
+  void* allocate(host_stream stream, std::size_t bytes, std::size_t alignment) {
+    return heap.allocate(stream, bytes, alignment);
+  }
+  void deallocate(host_stream stream, void* block, std::size_t bytes,
+                  std::size_t alignment) noexcept {
+    heap.deallocate(stream, block, bytes, alignment);
+  }
+  hold capture(host_stream) const { return ++seen->captures, hold{seen}; }
+  void release(host_stream) const { ++seen->releases; }
+  bool operator==(noting const&) const = default;
+};
+
+}  // namespace
+
+TEST_CASE("watched: resources of several types become one, with all that they can do") {
+  noting::notes seen;
+  auto resource = mr::watched<host_stream>(noting{&seen});
+  resource.capture(here).end();
+  resource.release(here);
+  CHECK(seen.captures == 1);
+  CHECK(seen.ends == 1);
+  CHECK(seen.releases == 1);
+
+  auto plain = mr::watched<host_stream>(mr::heap_resource{});
+  static_assert(capturable_memory<decltype(resource), host_stream>);
+  static_assert(!capturable_memory<decltype(plain), host_stream>);
+  static_assert(std::same_as<decltype(plain), decltype(mr::watched<host_stream>(
+                                                  mr::counted{mr::heap{}}.open(on::host{})))>);
+  plain.release(here);
+}
+
+TEST_CASE("watched: calls are timed always, and counted from a call on") {
+  auto resource = mr::watched<host_stream>(mr::heap_resource{});
+  resource.nanoseconds_on_this_thread() = 0;
+  resource.deallocate(here, resource.allocate(here, 100), 100);
+  CHECK(resource.nanoseconds_on_this_thread() > 0);
+  CHECK(resource.upstream().counts().allocations == 0);
+  for (int i = 0; i < 2; ++i) {
+    resource.upstream().start_counting();
+    resource.deallocate(here, resource.allocate(here, 1000), 1000);
+    auto const counts = resource.upstream().counts();
+    CHECK(counts.allocations == 1);
+    CHECK(counts.deallocations == 1);
+    CHECK(counts.bytes == 1000);
+    CHECK(counts.peak_bytes == 1000);
+  }
 }
 
 TEST_CASE("policies compare by what they choose and say it") {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/place.hpp>
+#include <assay/memory/watched.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/workload/concepts.hpp>
@@ -56,7 +57,7 @@ variant_runs runs_of(Pipeline const& what, std::string label) {
   if constexpr (std::same_as<decltype(Pipeline::place), on::device>) {
     made.device = what.place;
     made.open_item = [item = what.with(submit::sequential{.items = 1})] {
-      return detail::open_rig(item);
+      return detail::open_rig(mr::with_watched_memory(item));
     };
   }
   made.required = what.batch_traffic();

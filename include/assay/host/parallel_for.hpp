@@ -3,16 +3,10 @@
 /// `parallel_for`: a range of indices, split over threads.
 #pragma once
 
-#include <assay/host/worker_team.hpp>
+#include <assay/core/requirements.hpp>
 
-#include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <functional>
-#include <mutex>
-#include <stdexcept>
-#include <string>
-#include <thread>
 
 namespace assay::host {
 
@@ -23,33 +17,14 @@ namespace assay::host {
 /// of less than two grains wakes no thread. The first exception is rethrown when all parts have
 /// ended. Throws `std::runtime_error` before any part begins where a thread cannot be started, and
 /// `std::invalid_argument` for a grain below 1.
-inline void parallel_for(int threads, std::int64_t count, std::int64_t grain,
-                         std::function<void(std::int64_t, std::int64_t)> const& body) {
-  if (grain < 1) {
-    throw std::invalid_argument("parallel_for: the grain is " + std::to_string(grain) +
-                                ", and at least 1 is needed");
-  }
-  if (count <= 0) { return; }
-  auto const grains = (count - 1) / grain + 1;
-  auto const parts = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count / grain, 1));
-  if (parts == 1) { return body(std::int64_t{0}, count); }
-
-  std::mutex failing;
-  std::exception_ptr failure;
-  worker_team::of_this_thread().run(static_cast<int>(parts), [&](int part) noexcept {
-    try {
-      body(grains * part / parts * grain, std::min(grains * (part + 1) / parts * grain, count));
-    } catch (...) {
-      std::lock_guard const lock{failing};
-      if (!failure) { failure = std::current_exception(); }
-    }
-  });
-  if (failure) { std::rethrow_exception(failure); }
-}
+void parallel_for(int threads, std::int64_t count, std::int64_t grain,
+                  std::function<void(std::int64_t, std::int64_t)> const& body);
 
 /// The number of hardware threads, for work that is not measured.
-inline int all_threads() noexcept {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
+int all_threads() noexcept;
 
 }  // namespace assay::host
+
+#ifndef ASSAY_COMPILED
+#include <assay/host/parallel_for_definitions.hpp>
+#endif

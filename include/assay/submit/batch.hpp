@@ -8,43 +8,17 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
-#include <limits>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace assay::submit {
 
-/// Throws `std::invalid_argument` that names the mode, the field and its value unless it is >= 1.
-inline void require_positive(std::string_view mode, std::string_view field, int value) {
-  if (value >= 1) { return; }
-  throw std::invalid_argument(std::string{mode} + ": " + std::string{field} + " is " +
-                              std::to_string(value) + ", but must be at least 1");
-}
-
-/// Throws unless the counts are positive, their product fits an `int`, and each thread has a lane.
-inline void require_batch(std::string_view mode, int threads, int items, std::size_t lanes) {
-  require_positive(mode, "threads", threads);
-  require_positive(mode, "items", items);
-  constexpr auto most = std::numeric_limits<int>::max();
-  if (items > most / threads) {
-    throw std::invalid_argument(std::string{mode} + ": " + std::to_string(threads) + " threads x " +
-                                std::to_string(items) + " items, but a batch can have at most " +
-                                std::to_string(most) + " items");
-  }
-  if (lanes != static_cast<std::size_t>(threads)) {
-    throw std::invalid_argument(std::string{mode} + ": got " + std::to_string(lanes) +
-                                " lanes for " + std::to_string(threads) +
-                                " threads, but needs one for each");
-  }
-}
+/// Throws unless the counts are positive, their product fits an `int`, and each thread has a lane:
+/// an `std::invalid_argument` that names the mode, the field and its value.
+void require_batch(std::string_view mode, int threads, int items, std::size_t lanes);
 
 /// `NAME{threads=T, items=I}`, or `NAME{threads=T, items=I, sync_per_item}`.
-inline std::string describe_batch(std::string_view mode, int threads, int items,
-                                  bool sync_per_item) {
-  return std::string{mode} + "{threads=" + std::to_string(threads) +
-         ", items=" + std::to_string(items) + (sync_per_item ? ", sync_per_item}" : "}");
-}
+std::string describe_batch(std::string_view mode, int threads, int items, bool sync_per_item);
 
 /// The first failure of a batch. All threads stop before their next item then.
 class failure {
@@ -71,16 +45,7 @@ class failure {
 
   /// Throws `item_error` with the cause nested in it if a step failed. All threads must have
   /// stopped.
-  void rethrow() const {
-    if (cause_ == nullptr) { return; }
-    try {
-      std::rethrow_exception(cause_);
-    } catch (std::exception const& cause) {
-      std::throw_with_nested(item_error(item_, std::string{where_} + cause.what()));
-    } catch (...) {
-      std::throw_with_nested(item_error(item_, std::string{where_} + "not a std::exception"));
-    }
-  }
+  void rethrow() const;
 
  private:
   std::exception_ptr cause_;
@@ -95,3 +60,7 @@ inline constexpr char const* while_draining =
     "found when its lane was drained, so this or an earlier item of the lane: ";
 
 }  // namespace assay::submit
+
+#ifndef ASSAY_COMPILED
+#include <assay/submit/batch_definitions.hpp>
+#endif
