@@ -13,8 +13,8 @@
 
 #include "../examples/ranks/reduction_work.cuh"
 
+#include <assay/measure/compare_variants.hpp>
 #include <assay/measure/factorial.hpp>
-#include <assay/measure/procedure.hpp>
 
 #include <cstddef>
 #include <cstdio>
@@ -82,8 +82,8 @@ class self_comparison {
     }
     measure::options chosen;
     chosen.clock = measure::clock::gpu;
-    return trial_of(
-        measure::run(variants, measure::against_first(labels), measure::watched(chosen, watch_)));
+    return trial_of(measure::compare_variants(variants, measure::against_first(labels),
+                                              measure::watched(chosen, watch_)));
   }
 
   engine_type engine() const {

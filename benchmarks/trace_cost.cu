@@ -10,10 +10,10 @@
 
 #include <assay/core/units.hpp>
 #include <assay/cupti/recorder.hpp>
+#include <assay/measure/compare_variants.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/pipeline_subject.hpp>
-#include <assay/measure/procedure.hpp>
 #include <assay/pool/pool.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/threaded.hpp>
@@ -251,7 +251,7 @@ void batches(on::device place, bool quick, report::document& figures) {
   }
   measure::options chosen;
   chosen.max_epochs = 8;
-  auto const found = measure::run(variants, measure::against_first(labels), chosen);
+  auto const found = measure::compare_variants(variants, measure::against_first(labels), chosen);
   if (!found.failure.empty()) { throw std::runtime_error(found.failure); }
   auto& out = figures["batch"];
   for (auto const& each : found.findings) {

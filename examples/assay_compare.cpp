@@ -14,8 +14,8 @@
 #include <assay/cli/run.hpp>
 #include <assay/cli/traces.hpp>
 #include <assay/machine/host_environment.hpp>
+#include <assay/measure/compare_variants.hpp>
 #include <assay/measure/factorial.hpp>
-#include <assay/measure/procedure.hpp>
 #include <assay/report/progress.hpp>
 #include <assay/report/short_text.hpp>
 #include <assay/report/text.hpp>
@@ -148,7 +148,7 @@ measure::comparison judged(compare_request const& of, measure::remote_case const
   }
   measuring.alpha /= static_cast<double>(count);
   measuring.title = which.name + ": " + labels[1] + " against " + labels[0];
-  auto found = measure::run(variants, measure::against_first(labels), measuring);
+  auto found = measure::compare_variants(variants, measure::against_first(labels), measuring);
   machine::fill_unknown(found.where, of.chosen.where);
   return found;
 }

@@ -5,8 +5,8 @@
 
 #include "calibration.cuh"
 
+#include <assay/measure/compare_variants.hpp>
 #include <assay/measure/factorial.hpp>
-#include <assay/measure/procedure.hpp>
 #include <assay/serve.hpp>
 #include <assay/serve/remote_subject.hpp>
 
@@ -43,8 +43,9 @@ inline measure::comparison compare_processes(on::device place, std::size_t old_v
   };
   measure::options chosen;
   chosen.clock = measure::clock::gpu;
-  return measure::run({variant("old", old_vectors), variant("new", new_vectors)},
-                      measure::against_first(std::vector<std::string>{"old", "new"}), chosen);
+  return measure::compare_variants({variant("old", old_vectors), variant("new", new_vectors)},
+                                   measure::against_first(std::vector<std::string>{"old", "new"}),
+                                   chosen);
 }
 
 }  // namespace assay::benchmark

@@ -3,7 +3,7 @@
 #include "../ranks/reduction_work.cuh"
 #include "all_reduce.hpp"
 
-#include <assay/measure/procedure.hpp>
+#include <assay/measure/compare_variants.hpp>
 #include <assay/report/format.hpp>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ measure::comparison compare_at(std::size_t bytes, unsigned blocks, comm::peers c
     contrasts.back().weights[i] = 1;
   }
   auto const watch = watch_of(peers);
-  auto found = measure::run(variants, contrasts, measure::watched(measuring, watch));
+  auto found = measure::compare_variants(variants, contrasts, measure::watched(measuring, watch));
   watch.describe(found);
   return found;
 }

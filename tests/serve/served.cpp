@@ -3,8 +3,8 @@
 /// @file
 /// Programs that call assay::serve, judged by the engine: verdicts, every failure, nothing left.
 #include <assay/core/policy.hpp>
+#include <assay/measure/compare_variants.hpp>
 #include <assay/measure/factorial.hpp>
-#include <assay/measure/procedure.hpp>
 #include <assay/memory/request.hpp>
 #include <assay/serve.hpp>
 #include <assay/serve/remote_subject.hpp>
@@ -80,8 +80,8 @@ measure::comparison judged(std::vector<measure::variant> const& variants) {
   measure::options chosen;
   chosen.clock = clock::wall;
   chosen.seed = 27;
-  return measure::run(variants, measure::against_first({variants[0].label, variants[1].label}),
-                      chosen);
+  return measure::compare_variants(
+      variants, measure::against_first({variants[0].label, variants[1].label}), chosen);
 }
 
 /// The reason of an experiment with one bad variant. No process may remain.
@@ -223,9 +223,9 @@ TEST_CASE("a program times the clock that decides, and that of its case where no
     measure::options chosen;
     chosen.clock = asked;
     chosen.seed = 27;
-    auto const found =
-        measure::run({served("old", "by one clock"), served("new", "by one clock", 1.05)},
-                     measure::against_first({"old", "new"}), chosen);
+    auto const found = measure::compare_variants(
+        {served("old", "by one clock"), served("new", "by one clock", 1.05)},
+        measure::against_first({"old", "new"}), chosen);
     INFO(found.reason());
     CHECK(found.is(verdict::slower));
   }
@@ -392,8 +392,8 @@ TEST_CASE("an exception in this program leaves nothing running") {
   chosen.progress = [](int, int, std::string_view what) {
     if (what == "timing") { throw std::runtime_error("in a hook"); }
   };
-  CHECK_THROWS(measure::run({served("old", "works"), served("new", "works")},
-                            measure::against_first({"old", "new"}), chosen));
+  CHECK_THROWS(measure::compare_variants({served("old", "works"), served("new", "works")},
+                                         measure::against_first({"old", "new"}), chosen));
   CHECK(no_child_left());
 }
 

@@ -3,9 +3,9 @@
 /// `referee`: judges a candidate from outside against a problem's reference.
 #pragma once
 
+#include <assay/measure/compare_variants.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/options.hpp>
-#include <assay/measure/procedure.hpp>
 #include <assay/referee/charge.hpp>
 #include <assay/serve/remote_subject.hpp>
 #include <assay/stats/number_text.hpp>
@@ -215,8 +215,8 @@ class referee_session {
     };
     std::vector const variants{variant_of("reference", reference),
                                variant_of("candidate", [in](int) { return in; })};
-    found.timed = measure::run(variants, measure::against_first({"reference", "candidate"}),
-                               options_.measuring);
+    found.timed = measure::compare_variants(
+        variants, measure::against_first({"reference", "candidate"}), options_.measuring);
     auto const& failure = found.timed->failure;
     if (failure.empty()) { return; }
     auto const has = [&](char const* words) { return failure.find(words) != failure.npos; };
