@@ -80,7 +80,7 @@ def main():
             return seconds([*compiler, *optimise, *flags, "-o", str(folder / "unit.o"), str(root / source)])
 
         libraries = {each: compile_time(f"src/{each}") for each in
-                     ("assay.cpp", "assay_reports.cpp", "assay.cu", "assay_cli.cpp", "assay_cupti.cpp")}
+                     ("assay.cpp", "assay_reports.cpp", "assay_pool.cpp", "assay.cu", "assay_cli.cpp", "assay_cupti.cpp")}
         for _ in range(options.rounds):
             for unit, (sources, compiled) in UNITS.items():
                 parts = [compile_time(each, *(["-DASSAY_COMPILED"] if compiled else [])) for each in sources]
@@ -109,7 +109,8 @@ def main():
         "figures": {
             "to_cub": {unit: ratio(unit) for unit in UNITS},
             "cpu_seconds": {unit: median(unit) for unit in UNITS},
-            "library_cpu_seconds": sum(libraries[each]["cpu"] for each in ("assay.cpp", "assay_reports.cpp", "assay.cu")),
+            "library_cpu_seconds": sum(libraries[each]["cpu"] for each in
+                                       ("assay.cpp", "assay_reports.cpp", "assay_pool.cpp", "assay.cu")),
             "optional_libraries_cpu_seconds": libraries["assay_cli.cpp"]["cpu"] + libraries["assay_cupti.cpp"]["cpu"],
             "weak_symbols": symbols,
             "seconds": times,

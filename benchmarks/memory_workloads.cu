@@ -17,6 +17,7 @@
 #include <assay/kernel/launch.cuh>
 #include <assay/machine/memory_scrub.hpp>
 #include <assay/memory/async.hpp>
+#include <assay/pool/cuda_pool_backend.hpp>
 #include <assay/pool/pool.hpp>
 
 #include <algorithm>

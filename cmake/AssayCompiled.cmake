@@ -13,10 +13,13 @@ endfunction()
 
 assay_add_compiled(compiled SOURCES src/assay.cpp src/assay_reports.cpp LINKS assay)
 target_compile_definitions(assay_compiled PUBLIC ASSAY_COMPILED)
-# Work on streams, for projects that have enabled CUDA before they add assay.
-get_property(assay_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-if(ASSAY_CUDA AND "CUDA" IN_LIST assay_languages AND TARGET CUDA::cudart)
-  target_sources(assay_compiled PRIVATE src/assay.cu)
+if(ASSAY_CUDA AND TARGET CUDA::cudart)
+  target_sources(assay_compiled PRIVATE src/assay_pool.cpp)
+  # Work on streams, for projects that have enabled CUDA before they add assay.
+  get_property(assay_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if("CUDA" IN_LIST assay_languages)
+    target_sources(assay_compiled PRIVATE src/assay.cu)
+  endif()
 endif()
 if(TARGET assay::cli)
   assay_add_compiled(compiled_cli SOURCES src/assay_cli.cpp LINKS assay_compiled assay::cli)

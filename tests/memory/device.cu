@@ -14,7 +14,7 @@
 #include <assay/memory/counted.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
-#include <assay/pool/pool.hpp>
+#include <assay/pool/pool_definitions.hpp>
 
 #include <cstring>
 #include <vector>

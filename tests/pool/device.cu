@@ -9,7 +9,7 @@
 #include <assay/core/units.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/managed.hpp>
-#include <assay/pool/pool.hpp>
+#include <assay/pool/pool_definitions.hpp>
 
 #include <atomic>
 #include <chrono>

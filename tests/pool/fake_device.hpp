@@ -4,6 +4,7 @@
 /// use.
 #pragma once
 
+#include <assay/pool/pool_backend.hpp>
 #include <assay/pool/pool_options.hpp>
 
 #include <algorithm>

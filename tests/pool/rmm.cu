@@ -14,7 +14,7 @@
 #include <assay/memory/checked.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/memory/rmm_errors.hpp>
-#include <assay/pool/pool.hpp>
+#include <assay/pool/pool_definitions.hpp>
 
 #include <rmm/device_buffer.hpp>
 #include <rmm/device_uvector.hpp>

@@ -6,6 +6,7 @@
 #include <assay/memory/concepts.hpp>
 #include <assay/memory/request.hpp>
 #include <assay/pool/chunk_heap.hpp>
+#include <assay/pool/pool_backend.hpp>
 #include <assay/pool/pool_capture.hpp>
 #include <assay/pool/pool_options.hpp>
 

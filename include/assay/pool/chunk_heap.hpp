@@ -5,6 +5,7 @@
 
 #include <assay/memory/concepts.hpp>
 #include <assay/memory/request.hpp>
+#include <assay/pool/pool_backend.hpp>
 #include <assay/pool/pool_options.hpp>
 #include <assay/pool/slab_heap.hpp>
 #include <assay/pool/stream_registry.hpp>

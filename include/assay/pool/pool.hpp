@@ -4,14 +4,11 @@
 /// driver.
 #pragma once
 
-#include <assay/pool/over_aligned.hpp>
-#include <assay/pool/pool_backend.hpp>
-#include <assay/pool/pool_core.hpp>
+#include <assay/memory/cuda_malloc.hpp>
+#include <assay/pool/pool_options.hpp>
 
-#include <bit>
 #include <concepts>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -31,117 +28,77 @@ namespace assay::mr {
 /// Per-thread default streams are kept apart by thread. The pool reclaims the memory of a
 /// thread that has ended. A stream of another device is refused with `std::invalid_argument`. With
 /// a handle that names a default stream (0, legacy, per-thread) the pool's device must be current.
-template <pool_backend Backend>
+template <class Backend>
 class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
+  struct state;
+
  public:
-  using core = pool_core<Backend>;
-  static constexpr bool host_accessible = Backend::host_accessible;
+  // Nothing here may need a complete backend. CUDA's, which says nothing of this, may be declared
+  // only.
+  static constexpr bool host_accessible = is_host_accessible<Backend>;
 
   /// Keeps the blocks that a captured graph uses. When the hold is destroyed, the blocks become
   /// free. The pool waits for the device before it uses one of them again.
   class capture_hold {
    public:
-    capture_hold(std::shared_ptr<core> owner,
-                 std::unique_ptr<typename core::capture_type> blocks) noexcept
-        : owner_(std::move(owner)), blocks_(std::move(blocks)) {}
     capture_hold(capture_hold&&) noexcept = default;
-    capture_hold& operator=(capture_hold&& other) noexcept {
-      std::swap(owner_, other.owner_);
-      std::swap(blocks_, other.blocks_);
-      return *this;
-    }
-    ~capture_hold() {
-      if (blocks_ != nullptr) { owner_->drop_capture(*blocks_); }
-    }
+    capture_hold& operator=(capture_hold&&) noexcept = default;
     /// The capture has ended: the stream is served as before.
-    void end() noexcept { owner_->end_capture(*blocks_); }
+    void end() noexcept;
 
    private:
-    std::shared_ptr<core> owner_;
-    std::unique_ptr<typename core::capture_type> blocks_;
+    friend basic_pool_resource;
+    struct graph;
+    explicit capture_hold(std::shared_ptr<graph> of) noexcept : of_(std::move(of)) {}
+
+    std::shared_ptr<graph> of_;
   };
 
   /// A pool with the usual options; `pool{initial_bytes}.open(place)` is the same.
   explicit basic_pool_resource(on::device place, std::size_t initial_bytes = 0)
   requires std::same_as<Backend, cuda_pool_backend>;
 
-  basic_pool_resource(Backend backend, pool const& options)
-      : core_(std::make_shared<core>(std::move(backend), options)) {}
+  basic_pool_resource(Backend backend, pool const& options);
 
   /// Throws `mr::out_of_memory` with the pool's state.
   void* allocate(::cuda::stream_ref stream, std::size_t bytes,
-                 std::size_t alignment = default_alignment) {
-    if (!std::has_single_bit(alignment)) [[unlikely]] { require_alignment(alignment); }
-    if (alignment <= default_alignment) { return core_->allocate(stream, bytes); }
-    return aligned_->allocate(*core_, stream, bytes, alignment);
-  }
+                 std::size_t alignment = default_alignment);
   void deallocate(::cuda::stream_ref stream, void* block, std::size_t bytes,
-                  std::size_t alignment = default_alignment) noexcept {
-    if (alignment <= default_alignment) {
-      core_->deallocate(stream, block, bytes);
-    } else {
-      aligned_->deallocate(*core_, stream, block, bytes, alignment);
-    }
-  }
+                  std::size_t alignment = default_alignment) noexcept;
 
   /// Gives the cache of a stream up, before the stream is destroyed. Does not synchronise. No
   /// other thread may use the stream with this pool meanwhile. Throws `std::logic_error` on a
   /// captured stream.
-  void release(::cuda::stream_ref stream) { core_->release(stream); }
+  void release(::cuda::stream_ref stream);
 
   /// Gives free memory beyond the initial bytes back to the driver, and returns its bytes. Whole
   /// chunks go, and pieces of mapped chunks. Waits for the device.
-  std::size_t trim() { return core_->trim(); }
+  std::size_t trim();
 
   /// Call it for each stream of a capture before the capture begins: `allocate` on a captured
   /// stream throws `std::logic_error` without it. A block that is given back on the stream until
   /// `end()` is the graph's until the hold goes. So is a block that was allocated on it and is
   /// given back later. Throws `std::logic_error` on a stream that is captured already.
-  capture_hold capture(::cuda::stream_ref stream) { return {core_, core_->begin_capture(stream)}; }
+  capture_hold capture(::cuda::stream_ref stream);
 
   /// Counts blocks, which are up to 1/8 larger than requests. `peak_bytes` includes the caches of
   /// streams.
-  statistics stats() const { return core_->stats(); }
+  statistics stats() const;
 
   bool operator==(basic_pool_resource const&) const = default;
 
  private:
-  std::shared_ptr<core> core_;
-  std::shared_ptr<over_aligned<core>> aligned_ = std::make_shared<over_aligned<core>>();
+  std::shared_ptr<state> state_;
 };
 
 /// The pool of a device's memory.
 using pool_resource = basic_pool_resource<cuda_pool_backend>;
 
-template <std::same_as<on::device> Place>
-auto pool::open(Place place) const {
-  require_device(place);
-  std::size_t free_bytes = 0;
-  std::size_t total_bytes = 0;
-  {
-    device_guard const guard{place};
-    check(cudaMemGetInfo(&free_bytes, &total_bytes));
-  }
-  require_fit(total_bytes, place);
-  auto bounded = *this;
-  if (max_bytes == 0) { bounded.max_bytes = total_bytes; }
-  return pool_resource{cuda_pool_backend{place, mapped, peer_access}, bounded};
-}
-
-template <std::same_as<on::device> Place, class Upstream>
-auto pool::open(Place place, Upstream upstream) const {
-  require_device(place);
-  require_fit(std::numeric_limits<std::size_t>::max(), place);  // upstream is not the card
-  using backend = upstream_pool_backend<Upstream>;
-  return basic_pool_resource<backend>{backend{place, std::move(upstream)}, *this};
-}
-
-template <pool_backend Backend>
-basic_pool_resource<Backend>::basic_pool_resource(on::device place, std::size_t initial_bytes)
-requires std::same_as<Backend, cuda_pool_backend>
-    : basic_pool_resource(pool{initial_bytes}.open(place)) {}
-
 static_assert(capturable_memory<pool_resource, ::cuda::stream_ref>);
 static_assert(memory_policy<pool, on::device>);
 
 }  // namespace assay::mr
+
+#ifndef ASSAY_COMPILED
+#include <assay/pool/pool_definitions.hpp>
+#endif

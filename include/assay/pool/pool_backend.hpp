@@ -1,252 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The pool's backend on a CUDA device.
+/// What a backend is to `mr::pool`.
 #pragma once
 
-#include <assay/core/driver_call.hpp>
-#include <assay/core/nvtx_range.hpp>
-#include <assay/memory/cuda_malloc.hpp>
-#include <assay/memory/thread_identity.hpp>
-#include <assay/pool/mapped_range.hpp>
-#include <assay/pool/pool_options.hpp>
+#include <assay/pool/stream_cache.hpp>
 
-#include <cudaTypedefs.h>
-
-#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
-#include <stdexcept>
-#include <string>
-#include <utility>
 
 namespace assay::mr {
 
-namespace detail {
-
-/// The driver's calls about a stream, found at run time. From 16 threads at once they take 0.05 us
-/// each where the runtime's take 1 us, since the runtime takes a lock (H100,
-/// benchmarks/driver_calls.cu). They know a stream by its handle and need no current context, which
-/// default streams do.
-struct stream_calls {
-  PFN_cuStreamGetId_v12000 get_id = nullptr;
-  PFN_cuStreamIsCapturing_v10000 is_capturing = nullptr;
-
-  static stream_calls find() {
-    return {driver_call<PFN_cuStreamGetId_v12000>("cuStreamGetId", 12000),
-            driver_call<PFN_cuStreamIsCapturing_v10000>("cuStreamIsCapturing", 10000)};
-  }
-};
-
-}  // namespace detail
-
-/// Chunks mapped side by side, or from `cudaMalloc` where the device cannot map; events without
-/// timing; the driver's numbers of streams for identities.
-class cuda_pool_backend {
- public:
-  using stream_type = ::cuda::stream_ref;
-  using event_type = cudaEvent_t;
-  static constexpr bool host_accessible = false;
-
-  /// With `mapped` chunks come from one `mapped_range`, where the device has them; `peer_access`
-  /// is that range's.
-  explicit cuda_pool_backend(on::device place, bool mapped = true, bool peer_access = false)
-      : place_(place) {
-    device_guard const guard{place_};
-    relaxed_capture_guard const relaxed;
-    null_per_thread_ = id_of(nullptr) == id_of(cudaStreamPerThread);
-    token_->store(make_token());
-    if (mapped && mapped_range::supported(place)) {
-      range_ = std::make_shared<mapped_range>(place, peer_access);
-    }
-  }
-
-  on::device place() const noexcept { return place_; }
-
-  /// The per-thread default stream is known by its handle, and by 0 where the program was compiled
-  /// to make 0 mean it.
-  stream_key key(stream_type stream) const noexcept {
-    auto const handle = stream.get();
-    auto const per_thread =
-        handle == cudaStreamPerThread || (handle == nullptr && null_per_thread_);
-    if (per_thread) [[unlikely]] { return thread_key(); }
-    return {reinterpret_cast<std::uintptr_t>(handle == nullptr ? cudaStreamLegacy : handle), 0};
-  }
-  std::uint64_t thread_token() const noexcept { return this_thread().token; }
-
-  /// Undefined for a stream that has been destroyed; fails for a captured one, and ends its
-  /// capture.
-  std::uint64_t identify(stream_type stream) const {
-    auto const handle = stream.get();
-    if (is_default(handle)) [[unlikely]] {
-      device_guard const guard{place_};  // every device has its own
-      return id_of(handle);
-    }
-    unsigned long long id = 0;
-    check(calls_.get_id(handle, &id));
-    return id;
-  }
-
-  /// Throws `std::invalid_argument` for a stream of another device.
-  void require_own(stream_type stream) const {
-    auto const handle = stream.get();
-    if (is_default(handle)) { return; }
-    int device = 0;
-    check(cudaStreamGetDevice(handle, &device));
-    if (device == place_.id) { return; }
-    throw std::invalid_argument("mr::pool: a stream of device " + std::to_string(device) +
-                                " for a pool of device " + std::to_string(place_.id) +
-                                ": open a pool for each device");
-  }
-
-  event_type make_event() const {
-    device_guard const guard{place_};
-    relaxed_capture_guard const relaxed;
-    cudaEvent_t fresh = nullptr;
-    check(cudaEventCreateWithFlags(&fresh, cudaEventDisableTiming));
-    return fresh;
-  }
-  void destroy_event(event_type gone) const noexcept { check_noexcept(cudaEventDestroy(gone)); }
-  void record(event_type what, stream_type where) const {
-    check(cudaEventRecord(what, where.get()));
-  }
-  void wait(stream_type who, event_type what) const {
-    check(cudaStreamWaitEvent(who.get(), what, 0));
-  }
-  bool query(event_type what) const {
-    relaxed_capture_guard const guard;
-    auto const code = cudaEventQuery(what);
-    if (code == cudaErrorNotReady) {
-      (void)cudaGetLastError();
-      return false;
-    }
-    check(code);
-    return true;
-  }
-
-  bool capturing(stream_type stream) const {
-    if (!is_default(stream.get())) [[likely]] {
-      auto status = CU_STREAM_CAPTURE_STATUS_NONE;
-      check(calls_.is_capturing(stream.get(), &status));
-      return status != CU_STREAM_CAPTURE_STATUS_NONE;
-    }
-    auto status = cudaStreamCaptureStatusNone;
-    auto const code = cudaStreamIsCapturing(stream.get(), &status);
-    if (code == cudaErrorStreamCaptureImplicit) {  // the legacy stream, which another one captures
-      (void)cudaGetLastError();
-      return true;
-    }
-    check(code);
-    return status != cudaStreamCaptureStatusNone;
-  }
-
-  bool contiguous() const noexcept { return range_ != nullptr; }
-  std::size_t piece_bytes(std::size_t bytes) const noexcept {
-    return range_ == nullptr ? bytes : mapped_range::piece_bytes(bytes);
-  }
-  std::uintptr_t allocate(std::size_t bytes, std::uintptr_t wish) const {
-    nvtx_range const here{"mr::pool reserve", category::allocation, bytes};
-    device_guard const guard{place_};
-    relaxed_capture_guard const relaxed;
-    if (range_ != nullptr) { return range_->map(bytes, wish); }
-    void* chunk = nullptr;
-    auto const code = cudaMalloc(&chunk, bytes);
-    // The size is all that can be invalid here.
-    if (code == cudaErrorMemoryAllocation || code == cudaErrorInvalidValue) {
-      (void)cudaGetLastError();
-      return 0;
-    }
-    check(code);
-    return reinterpret_cast<std::uintptr_t>(chunk);
-  }
-  /// No work uses these pieces any more.
-  void deallocate(std::uintptr_t chunk, std::size_t bytes) const noexcept {
-    nvtx_range const here{"mr::pool give back", category::allocation, bytes};
-    relaxed_capture_guard const relaxed;
-    if (range_ != nullptr) {
-      range_->unmap(chunk, bytes);
-    } else {
-      check_noexcept(cudaFree(reinterpret_cast<void*>(chunk)));
-    }
-  }
-
-  /// Waits for all work of the device, of destroyed streams too. `cudaDeviceSynchronize` would end
-  /// the captures of other threads. `cudaFree` waits as well and, in the relaxed mode, ends none
-  /// (benchmarks/driver_calls.cu; a test keeps it).
-  void synchronize() const {
-    device_guard const guard{place_};
-    relaxed_capture_guard const relaxed;
-    void* token = token_->exchange(nullptr);
-    if (token == nullptr) { token = make_token(); }
-    check(token != nullptr ? cudaFree(token) : cudaDeviceSynchronize());
-    token = token_->exchange(make_token());
-    if (token != nullptr) { check(cudaFree(token)); }  // another thread waited meanwhile
-  }
-
- private:
-  static bool is_default(cudaStream_t handle) noexcept {
-    return handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
-  }
-  // A small block to wait by, kept for a time when the card is full; null if it is full now.
-  static void* make_token() {
-    void* token = nullptr;
-    if (cudaMalloc(&token, 1) != cudaSuccess) { (void)cudaGetLastError(); }
-    return token;
-  }
-  static std::uint64_t id_of(cudaStream_t handle) {
-    unsigned long long id = 0;
-    check(cudaStreamGetId(handle, &id));
-    return id;
-  }
-
-  on::device place_;
-  detail::stream_calls calls_ = detail::stream_calls::find();
-  bool null_per_thread_ = false;
-  std::shared_ptr<mapped_range> range_;
-  std::shared_ptr<std::atomic<void*>> token_{new std::atomic<void*>{nullptr},
-                                             [](std::atomic<void*>* kept) {
-                                               relaxed_capture_guard const relaxed;
-                                               check_noexcept(cudaFree(kept->load()));
-                                               delete kept;
-                                             }};
-};
-
-static_assert(pool_backend<cuda_pool_backend>);
-
-/// A resource that a pool can take its chunks from.
-template <class R>
-concept pool_upstream = std::copyable<R> && requires(R& resource, void* block, std::size_t bytes) {
-  { resource.allocate_sync(bytes, default_alignment) } -> std::same_as<void*>;
-  resource.deallocate_sync(block, bytes, default_alignment);
-};
-
-/// Chunks from another resource. Its `std::bad_alloc` means that there is no more.
-template <pool_upstream Upstream>
-class upstream_pool_backend : public cuda_pool_backend {
- public:
-  static constexpr bool host_accessible = is_host_accessible<Upstream>;
-
-  upstream_pool_backend(on::device place, Upstream upstream)
-      : cuda_pool_backend(place, false), upstream_(std::move(upstream)) {}
-
-  std::uintptr_t allocate(std::size_t bytes, std::uintptr_t) {
-    nvtx_range const here{"mr::pool reserve", category::allocation, bytes};
-    device_guard const guard{place()};
-    relaxed_capture_guard const relaxed;
-    try {
-      return reinterpret_cast<std::uintptr_t>(upstream_.allocate_sync(bytes, default_alignment));
-    } catch (std::bad_alloc const&) { return 0; }
-  }
-  void deallocate(std::uintptr_t chunk, std::size_t bytes) noexcept {
-    nvtx_range const here{"mr::pool give back", category::allocation, bytes};
-    relaxed_capture_guard const relaxed;
-    upstream_.deallocate_sync(reinterpret_cast<void*>(chunk), bytes, default_alignment);
-  }
-
- private:
-  Upstream upstream_;
-};
+/// CUDA, as the pool's logic needs it. `key` makes no call of the driver; the handles of one
+/// stream have one key. `identify` gives the number of a stream that is not captured; no other
+/// stream of the process ever has it. `require_own` throws for a stream of another device.
+/// `allocate` returns 0 when upstream has no room, and throws for other failures; where chunks are
+/// `contiguous`, ranges may span neighbours. A chunk is made of pieces of
+/// `piece_bytes(bytes)` and a last one of the rest; `deallocate` takes pieces that lie side by
+/// side. `allocate` puts memory at the address that it is given, where that is not 0 and its room
+/// not taken. `synchronize` waits for all work of the device. No call may
+/// disturb a capture. One thread at a time calls `allocate` and `deallocate`. `capturing` says
+/// whether the stream is captured. `thread_token` is the number of this thread, never 0.
+template <class B>
+concept pool_backend =
+    requires(B& backend, typename B::stream_type stream, typename B::event_type event,
+             std::size_t bytes, std::uintptr_t address) {
+      { backend.key(stream) } noexcept -> std::same_as<stream_key>;
+      { backend.thread_token() } noexcept -> std::same_as<std::uint64_t>;
+      { backend.identify(stream) } -> std::same_as<std::uint64_t>;
+      backend.require_own(stream);
+      { backend.make_event() } -> std::same_as<typename B::event_type>;
+      { backend.destroy_event(event) } noexcept;
+      backend.record(event, stream);
+      backend.wait(stream, event);
+      { backend.query(event) } -> std::same_as<bool>;
+      { backend.capturing(stream) } -> std::same_as<bool>;
+      { backend.contiguous() } noexcept -> std::same_as<bool>;
+      { backend.piece_bytes(bytes) } noexcept -> std::same_as<std::size_t>;
+      { backend.allocate(bytes, address) } -> std::same_as<std::uintptr_t>;
+      { backend.deallocate(address, bytes) } noexcept;
+      backend.synchronize();
+    };
 
 }  // namespace assay::mr

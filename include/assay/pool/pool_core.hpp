@@ -55,7 +55,8 @@ class pool_core : pool_parts<Backend> {
 
   /// Null for zero bytes. Throws `out_of_memory`, what the backend throws, and `std::logic_error`
   /// on a captured stream that `begin_capture` was not told of.
-  void* allocate(stream_type stream, std::size_t bytes) {
+  // Inlined, as `deallocate` is: in compiled mode the handle's calls are calls already.
+  [[gnu::always_inline]] void* allocate(stream_type stream, std::size_t bytes) {
     if (bytes == 0) [[unlikely]] { return nullptr; }
     auto const class_index = size_class::of(bytes);
     try {
@@ -69,7 +70,8 @@ class pool_core : pool_parts<Backend> {
   }
 
   /// Does not fail: a block that cannot be noted stays out of use until the pool goes.
-  void deallocate(stream_type stream, void* block, std::size_t bytes) noexcept {
+  [[gnu::always_inline]] void deallocate(stream_type stream, void* block,
+                                         std::size_t bytes) noexcept {
     if (block == nullptr) [[unlikely]] { return; }
     try {
       give_back(stream, reinterpret_cast<std::uintptr_t>(block), size_class::of(bytes));
@@ -214,7 +216,8 @@ class pool_core : pool_parts<Backend> {
     return found;
   }
 
-  void give_back(stream_type stream, std::uintptr_t address, unsigned class_index) {
+  [[gnu::always_inline]] void give_back(stream_type stream, std::uintptr_t address,
+                                        unsigned class_index) {
     auto const key = backend_.key(stream);
     auto* const mine = central_.streams().find(key);
     if (mine == nullptr || class_index >= first_large_ || captures_.any_live() || captured(stream))

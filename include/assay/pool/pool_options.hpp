@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `mr::pool`, the policy of a pool, and what a backend is to it.
+/// `mr::pool`, the policy of a pool.
 #pragma once
 
 #include <assay/core/place.hpp>
 #include <assay/core/policy.hpp>
 #include <assay/core/units.hpp>  // for mr::pool{1_GiB}
 #include <assay/memory/request.hpp>
-#include <assay/pool/stream_registry.hpp>
 
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace assay::mr {
+
+template <class Backend>
+class basic_pool_resource;
+class cuda_pool_backend;
 
 /// The policy of a stream-ordered pool of device memory; `mr::pool{10_GiB}` reserves 10 GiB.
 ///
@@ -66,12 +68,13 @@ struct pool {
   /// A resource on a device. Throws `std::invalid_argument` when the card cannot ever have that
   /// much, `out_of_memory` when it has not now.
   template <std::same_as<on::device> Place>
-  auto open(Place place) const;
+  basic_pool_resource<cuda_pool_backend> open(Place place) const;
 
   /// A pool of another resource's memory for streams of the device. Any that has CCCL's calls
   /// without a stream will do, such as `mr::managed`'s or one of RMM's. One thread at a time makes
   /// these calls, without the pool's mutex. They must not call `allocate` or `trim` of the pool.
-  /// Captures stay valid if the calls disturb none. `mapped` and `peer_access` have no effect.
+  /// Captures stay valid if the calls disturb none. `mapped` and `peer_access` have no effect. In
+  /// compiled mode include `<assay/pool/pool_definitions.hpp>` too.
   template <std::same_as<on::device> Place, class Upstream>
   auto open(Place place, Upstream upstream) const;
 
@@ -93,36 +96,5 @@ struct pool {
 
   bool operator==(pool const&) const = default;
 };
-
-/// CUDA, as the pool's logic needs it. `key` makes no call of the driver; the handles of one
-/// stream have one key. `identify` gives the number of a stream that is not captured; no other
-/// stream of the process ever has it. `require_own` throws for a stream of another device.
-/// `allocate` returns 0 when upstream has no room, and throws for other failures; where chunks are
-/// `contiguous`, ranges may span neighbours. A chunk is made of pieces of
-/// `piece_bytes(bytes)` and a last one of the rest; `deallocate` takes pieces that lie side by
-/// side. `allocate` puts memory at the address that it is given, where that is not 0 and its room
-/// not taken. `synchronize` waits for all work of the device. No call may
-/// disturb a capture. One thread at a time calls `allocate` and `deallocate`. `capturing` says
-/// whether the stream is captured. `thread_token` is the number of this thread, never 0.
-template <class B>
-concept pool_backend =
-    requires(B& backend, typename B::stream_type stream, typename B::event_type event,
-             std::size_t bytes, std::uintptr_t address) {
-      { backend.key(stream) } noexcept -> std::same_as<stream_key>;
-      { backend.thread_token() } noexcept -> std::same_as<std::uint64_t>;
-      { backend.identify(stream) } -> std::same_as<std::uint64_t>;
-      backend.require_own(stream);
-      { backend.make_event() } -> std::same_as<typename B::event_type>;
-      { backend.destroy_event(event) } noexcept;
-      backend.record(event, stream);
-      backend.wait(stream, event);
-      { backend.query(event) } -> std::same_as<bool>;
-      { backend.capturing(stream) } -> std::same_as<bool>;
-      { backend.contiguous() } noexcept -> std::same_as<bool>;
-      { backend.piece_bytes(bytes) } noexcept -> std::same_as<std::size_t>;
-      { backend.allocate(bytes, address) } -> std::same_as<std::uintptr_t>;
-      { backend.deallocate(address, bytes) } noexcept;
-      backend.synchronize();
-    };
 
 }  // namespace assay::mr
