@@ -125,7 +125,7 @@ class cuda_pool_backend {
     return true;
   }
 
-  bool capturing(stream_type stream) const {
+  [[gnu::always_inline]] bool capturing(stream_type stream) const {
     if (!is_default(stream.get())) [[likely]] {
       auto status = CU_STREAM_CAPTURE_STATUS_NONE;
       check(calls_.is_capturing(stream.get(), &status));

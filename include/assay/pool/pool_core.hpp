@@ -55,7 +55,7 @@ class pool_core : pool_parts<Backend> {
 
   /// Null for zero bytes. Throws `out_of_memory`, what the backend throws, and `std::logic_error`
   /// on a captured stream that `begin_capture` was not told of.
-  // Inlined, as `deallocate` is: in compiled mode the handle's calls are calls already.
+  // Inlined, with what each call asks: in compiled mode the handle's calls are calls already.
   [[gnu::always_inline]] void* allocate(stream_type stream, std::size_t bytes) {
     if (bytes == 0) [[unlikely]] { return nullptr; }
     auto const class_index = size_class::of(bytes);
@@ -159,7 +159,7 @@ class pool_core : pool_parts<Backend> {
   }
 
   // A block of the stream's own cache; 0 if there is none, or the cache is another stream's.
-  std::uintptr_t allocate_cached(stream_type stream, unsigned class_index) {
+  [[gnu::always_inline]] std::uintptr_t allocate_cached(stream_type stream, unsigned class_index) {
     auto const key = backend_.key(stream);
     auto* const mine = central_.streams().find(key);
     if (mine == nullptr || class_index >= first_large_) [[unlikely]] { return 0; }
