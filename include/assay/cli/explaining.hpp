@@ -7,12 +7,15 @@
 #include <assay/cli/options.hpp>
 #include <assay/cli/traces.hpp>
 #include <assay/cli/tracing.hpp>
-#include <assay/cupti/variant_runs.hpp>
 #include <assay/measure/comparison.hpp>
 
 #include <cstddef>
 #include <string>
 #include <vector>
+
+namespace assay::trace {
+struct variant_runs;
+}
 
 namespace assay::cli {
 

@@ -5,7 +5,6 @@
 
 #include <assay/cli/options.hpp>
 #include <assay/cli/tracing.hpp>
-#include <assay/trace/model.hpp>
 
 #include <filesystem>
 #include <functional>
@@ -18,7 +17,8 @@ class App;
 
 namespace assay::trace {
 class view;
-}
+struct model;
+}  // namespace assay::trace
 
 namespace assay::cli {
 

@@ -4,16 +4,16 @@
 /// SQLite, so that files with kernels can take it.
 #pragma once
 
-#include <assay/cupti/variant_runs.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/trace/metrics.hpp>
-#include <assay/trace/model.hpp>
 
 #include <filesystem>
 #include <functional>
 
 namespace assay::trace {
+struct compared_runs;
 struct explanation;
+struct model;
 }  // namespace assay::trace
 
 namespace assay::cli {

@@ -6,9 +6,9 @@
 #include <assay/cupti/recorder_options.hpp>
 #include <assay/cupti/variant_runs.hpp>
 #include <assay/measure/comparison.hpp>
-#include <assay/trace/bound.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/metrics.hpp>
+#include <assay/trace/results.hpp>
 
 #include <functional>
 

@@ -11,6 +11,7 @@
 #include <assay/cupti/variant_runs.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/trace/bound.hpp>
+#include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/kernel_causes.hpp>

@@ -5,10 +5,13 @@
 
 #include <assay/measure/comparison.hpp>
 #include <assay/trace/explanation.hpp>
-#include <assay/trace/view.hpp>
 
 #include <cstddef>
 #include <string>
+
+namespace assay::trace {
+class view;
+}
 
 namespace assay::report {
 

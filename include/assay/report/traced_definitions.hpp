@@ -11,6 +11,7 @@
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/labels.hpp>
+#include <assay/trace/overlap.hpp>
 #include <assay/trace/view.hpp>
 
 #include <algorithm>

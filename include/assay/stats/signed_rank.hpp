@@ -3,6 +3,7 @@
 /// Wilcoxon's signed-rank statistic: its law, and the interval that inverts its test.
 #pragma once
 
+#include <assay/stats/five_numbers.hpp>
 #include <assay/stats/number_text.hpp>
 
 #include <algorithm>
@@ -146,17 +147,6 @@ inline double attained_level(std::int64_t n, std::int64_t critical_value, double
   auto const& law = detail::kept_signed_rank_law(static_cast<int>(n));
   return 2 * law.at(static_cast<std::size_t>(critical_value));
 }
-
-/// A location and its interval, on the scale of the values.
-struct interval {
-  double low = -std::numeric_limits<double>::infinity();
-  double estimate = 0;
-  double high = std::numeric_limits<double>::infinity();
-
-  bool excludes(double value) const noexcept { return low > value || high < value; }
-  bool inside(double bound) const noexcept { return low > -bound && high < bound; }
-  double half_width() const noexcept { return 0.5 * (high - low); }
-};
 
 namespace detail {
 

@@ -3,63 +3,20 @@
 /// `find_bound`: the limit that work runs into, from its counters by `bound_rules`.
 #pragma once
 
-#include <assay/core/requirements.hpp>
 #include <assay/trace/metrics.hpp>
+#include <assay/trace/results.hpp>
 #include <assay/workload/concepts.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace assay::trace {
-
-/// The limit that the work runs into; `unclear` where no rule fits the numbers.
-enum class bound { unclear, memory, compute, latency, launch, tail, transfer };
-
-constexpr std::string_view to_string(bound which) noexcept {
-  constexpr auto names = std::to_array<std::string_view>(
-      {"unclear", "memory", "compute", "latency", "launch", "tail", "transfer"});
-  return names[static_cast<std::size_t>(which)];
-}
-
-/// A number that a rule reads. All but `time_per_launch_cost` are shares of 1.
-enum class quantity {
-  time_per_launch_cost,  ///< the time of a kernel over the cost of its launch
-  host_bound,            ///< the part of the time in which the device waited for the host
-  copies_exposed,        ///< the part of the time in which copies ran and no kernel did
-  required_bytes,        ///< the rate of the bytes that must move, over the measured limit
-  dram,
-  tensor,
-  fma,
-  flops,
-  pipe,  ///< the highest of tensor, fma and flops
-  issue,
-  sm_active
-};
-
-constexpr std::string_view to_string(quantity which) noexcept {
-  constexpr auto names = std::to_array<std::string_view>(
-      {"time in launch costs", "waiting for the host", "copies without a kernel",
-       "rate of what must move", "DRAM throughput", "tensor pipe", "FMA pipe", "FLOP rate",
-       "busiest pipe", "issue slots", "SMs active"});
-  return names[static_cast<std::size_t>(which)];
-}
-
-/// A limit for one number.
-struct condition {
-  quantity of = quantity::dram;
-  bool at_least = true;  ///< else at most
-  double threshold = 0;
-  constexpr bool holds(double value) const noexcept {  // an unknown value is NaN: false
-    return at_least ? value >= threshold : value <= threshold;
-  }
-};
 
 /// If all conditions hold, the work is bound by `is`.
 struct bound_rule {
@@ -115,16 +72,6 @@ inline constexpr auto bound_rules = [] {
   });
 }();
 
-/// The measured limits of the device, per second; NaN where there is no measurement.
-struct ceilings {
-  static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  double dram_bytes = unknown;
-  double flops = unknown;
-  /// The seconds that a launch costs the host; the default was measured for an empty kernel on an
-  /// H200.
-  double launch_seconds = 3e-6;
-};
-
 /// Facts about the work that are not counters.
 struct workload_facts {
   traffic required = {};               ///< the bytes and FLOPs that the range needs
@@ -135,30 +82,6 @@ struct workload_facts {
   double host_bound = ceilings::unknown;
   /// Share of the time in which copies ran and no kernel did, from a trace.
   double copies_exposed = ceilings::unknown;
-};
-
-/// A number that fulfilled a condition of the rule that decided.
-struct evidence {
-  condition asked;
-  double value = 0;
-};
-
-/// The limit that work runs into, and the numbers that the rules read; NaN where something was not
-/// counted.
-struct work_bound {
-  double seconds = ceilings::unknown;    ///< the time over which rates are taken
-  double occupancy = ceilings::unknown;  ///< achieved, of the warps that an SM can hold
-  double ipc = ceilings::unknown;        ///< instructions a cycle per SM, at most 4
-  double issue = ceilings::unknown;      ///< share of issue slots used
-  double sm_active = ceilings::unknown;
-  double tensor = ceilings::unknown;
-  double fma = ceilings::unknown;
-  double dram_bytes = ceilings::unknown;
-  double dram_bytes_per_second = ceilings::unknown;
-  double dram_share = ceilings::unknown;  ///< of the measured ceiling, else of the counters' peak
-  bound limit = bound::unclear;
-  std::string reason;
-  std::vector<evidence> because;
 };
 
 namespace detail {

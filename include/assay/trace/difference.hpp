@@ -8,6 +8,7 @@
 #include <assay/stats/summary.hpp>
 #include <assay/trace/host_wait_breakdown.hpp>
 #include <assay/trace/idle.hpp>
+#include <assay/trace/results.hpp>
 #include <assay/trace/time_breakdown.hpp>
 #include <assay/trace/view.hpp>
 
@@ -25,45 +26,6 @@
 #include <vector>
 
 namespace assay::trace {
-
-/// One part of a run that differs. Numbers are per run.
-struct change {
-  entry_kind what = entry_kind::kernel;
-  std::string name;
-  breakdown_entry control, variant;  ///< medians over the runs of a side
-  std::vector<double> pairs;         ///< ns of the variant less the control's, by pair of runs
-  std::vector<double> tracing;       ///< the time that tracing added to `pairs`; empty: none
-  stats::interval delta;             ///< see `sum_of`; the ends are infinite for too few pairs
-
-  double delta_ns() const noexcept { return delta.estimate; }
-  /// True if the interval of the change excludes zero.
-  bool distinguishable() const noexcept { return delta.excludes(0); }
-};
-
-/// The pairs of runs from which on changes have intervals: the interval of a single change then
-/// misses its value at most once in 128 times.
-inline constexpr std::size_t fewest_pairs = 8;
-
-/// The changes between two sides.
-struct trace_difference {
-  double difference_ns = 0;       ///< to be accounted for: variant less control
-  bool has_shares = true;         ///< false where that difference may be zero
-  double control_ns = 0;          ///< traced, one run: the median
-  double variant_ns = 0;          ///< traced, one run: the median
-  stats::interval traced;         ///< the variant's length less the control's, by pairs of runs
-  bool tracing_measured = false;  ///< each run had one beside it without a tracer
-  /// The time that the tracer added to the traced difference. It delays the host, mostly in calls.
-  stats::interval tracing;
-  std::size_t pairs = 1;        ///< pairs of runs
-  int critical_value = -1;      ///< of the signed-rank intervals; -1: no intervals
-  double confidence = 0;        ///< of all intervals of parts together; 0: no intervals
-  std::vector<change> changes;  ///< by falling size; they sum up to the traced difference
-
-  double traced_ns() const noexcept { return traced.estimate; }
-  double tracing_ns() const noexcept { return tracing.estimate; }
-  /// True if changes are told without what tracing added: that is not zero.
-  bool tracing_taken() const noexcept { return tracing_measured && tracing.excludes(0); }
-};
 
 /// A part is worth a name from this share of the control on, the margin of a comparison. The same
 /// work built twice differs for good by 0.2 to 2 us in batches of 0.2 to 0.9 ms (H100).
@@ -139,16 +101,6 @@ inline stats::interval sum_of(entry_kind kind, trace_difference const& of) {
   }
   return sum_of(some, of);
 }
-
-/// A run in parts, without its rows.
-struct run_breakdown {
-  double ns = 0;  ///< the length of the run
-  /// What devices did, and what the host did while they waited for it. The parts sum up to `ns`.
-  time_breakdown parts;
-  std::array<double, idle_causes> idle_ns{};  ///< between operations, all devices idle, by cause
-  /// How much longer the run took than one beside it without a tracer; NaN: not measured.
-  double tracing_ns = std::numeric_limits<double>::quiet_NaN();
-};
 
 inline run_breakdown breakdown_of(view const& rows) {
   run_breakdown made{static_cast<double>(run_extent(rows).length()), device_time_breakdown(rows)};

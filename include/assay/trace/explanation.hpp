@@ -5,11 +5,9 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
-#include <assay/trace/bound.hpp>
-#include <assay/trace/difference.hpp>
-#include <assay/trace/kernel_causes.hpp>
 #include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
+#include <assay/trace/results.hpp>
 
 #include <cstddef>
 #include <limits>
@@ -65,6 +63,13 @@ struct explanation {
   std::vector<kernel_change> kernels;  ///< changes of kernels by their counters, largest first
   std::vector<metric_pair> metrics;    ///< the metrics that one variant has at least
   std::vector<std::string> notes;      ///< the losses of the traces and counters
+
+  explanation();
+  explanation(explanation const&);
+  explanation(explanation&&) noexcept;
+  explanation& operator=(explanation const&);
+  explanation& operator=(explanation&&) noexcept;
+  ~explanation();
 };
 
 /// The note of a trace that has ranges only; its text says why.

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
-#include <assay/trace/bound.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/kernel_causes.hpp>
@@ -24,6 +23,13 @@
 #include <vector>
 
 namespace assay::trace {
+
+ASSAY_INLINE explanation::explanation() = default;
+ASSAY_INLINE explanation::explanation(explanation const&) = default;
+ASSAY_INLINE explanation::explanation(explanation&&) noexcept = default;
+ASSAY_INLINE explanation& explanation::operator=(explanation const&) = default;
+ASSAY_INLINE explanation& explanation::operator=(explanation&&) noexcept = default;
+ASSAY_INLINE explanation::~explanation() = default;
 
 ASSAY_INLINE std::vector<std::string> loss_notes(model const& of) {
   constexpr auto facts = std::to_array<std::string_view>(

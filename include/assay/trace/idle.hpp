@@ -5,6 +5,7 @@
 
 #include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/intervals.hpp>
+#include <assay/trace/results.hpp>
 #include <assay/trace/view.hpp>
 
 #include <algorithm>
@@ -13,32 +14,14 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace assay::trace {
 
-/// The cause for which a device or stream was idle before its next operation.
-enum class idle_cause : std::uint8_t {
-  host_bound,    ///< the launching call had not returned when the device became idle
-  dependency,    ///< the operation was launched in time, but its stream waited for an event
-  stream_order,  ///< the operation was launched in time, and the one before it in its stream had
-                 ///< just ended: a device takes some time from one to the next
-  tracer,        ///< the tracing or one-time work of the driver delayed the host
-  other          ///< launched in time and no cause is recorded, or the call is not in the trace
-};
-inline constexpr std::size_t idle_causes = 5;
-
 /// The longest time between two operations of a stream that counts as `stream_order`, ns. Kernels
 /// follow each other in 1 to 2 us on an H200, and copies take up to twice as long.
 inline constexpr std::int64_t max_start_delay_ns = 5'000;
-
-constexpr std::string_view to_string(idle_cause cause) noexcept {
-  constexpr std::array<std::string_view, idle_causes> names{"host bound", "dependency",
-                                                            "stream order", "tracer", "other"};
-  return names[static_cast<std::size_t>(cause)];
-}
 
 /// A time without an operation between two operations of a device or of one stream.
 struct idle_gap {

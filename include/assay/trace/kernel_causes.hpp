@@ -4,51 +4,21 @@
 /// that sum up.
 #pragma once
 
-#include <assay/trace/difference.hpp>
 #include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
+#include <assay/trace/results.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace assay::trace {
-
-/// Totals over launches of a kernel that ran alone. NaN stands for a total that was not counted.
-struct kernel_totals {
-  double launches = 0;
-  double ns = 0;
-  double active_ns = 0;     ///< mean time for which an SM had work
-  double warp_ns = 0;       ///< `active_ns` times the occupancy
-  double cycles = 0;        ///< SM clock cycles in `active_ns`
-  double instructions = 0;  ///< warp instructions, mean per SM
-  double dram_busy_ns = 0;  ///< time that DRAM needs for the bytes at its peak rate
-  double dram_bytes = 0;
-  double l2_bytes = 0;  ///< bytes requested from the L2 cache
-
-  kernel_totals& add(kernel_totals const& more, double times = 1) noexcept {
-    for (auto const member :
-         {&kernel_totals::launches, &kernel_totals::ns, &kernel_totals::active_ns,
-          &kernel_totals::warp_ns, &kernel_totals::cycles, &kernel_totals::instructions,
-          &kernel_totals::dram_busy_ns, &kernel_totals::dram_bytes, &kernel_totals::l2_bytes}) {
-      this->*member += times * more.*member;
-    }
-    return *this;
-  }
-  bool operator==(kernel_totals const&) const = default;
-};
-
-/// Totals by the kernel's name in the trace.
-using totals_by_kernel = std::map<std::string, kernel_totals, std::less<>>;
 
 /// The totals of one launch, from the metrics of `metric_sets::core`.
 inline kernel_totals totals_of(counter_range const& range) {
@@ -80,47 +50,6 @@ inline totals_by_kernel name_totals(counter_values const& counted, model const& 
   }
   return all;
 }
-
-/// A cause for a longer or shorter time of a kernel.
-enum class kernel_cause : std::uint8_t {
-  launches,      ///< the number of launches in a batch
-  contention,    ///< the time in the batch over the time alone: other operations ran beside it
-  sms_active,    ///< too few blocks, or a tail: less is longer
-  l2_bytes,      ///< bytes requested from the L2 cache
-  l2_misses,     ///< DRAM bytes for each of those bytes
-  dram_bytes,    ///< DRAM bytes; used if the L2 bytes were not counted
-  instructions,  ///< warp instructions; used if issue slots are busier than DRAM
-  sm_clock,      ///< the SM clock; used with `instructions`
-  occupancy      ///< the part of the pace's change that goes the same way as the occupancy's
-};
-
-constexpr std::string_view to_string(kernel_cause which) noexcept {
-  constexpr auto names = std::to_array<std::string_view>(
-      {"launches", "time beside others, of that alone", "SMs active", "L2 traffic", "L2 misses",
-       "DRAM traffic", "instructions", "SM clock", "occupancy"});
-  return names[static_cast<std::size_t>(which)];
-}
-
-/// One cause, as time.
-struct kernel_cause_part {
-  kernel_cause what = kernel_cause::launches;
-  double ns = 0;
-  double control = 0;  ///< the quantity: a count, bytes, cycles a second or a share of 1
-  double variant = 0;
-};
-
-/// The change of a kernel's time, split by counters: `delta_ns` is the sum of the causes and
-/// `unexplained_ns`. The breakdown of the devices holds the same time under that name, so the two
-/// must not be added.
-struct kernel_change {
-  std::string name;       ///< empty: all kernels that only one side has, together
-  double control_ns = 0;  ///< of the run
-  double variant_ns = 0;
-  bool by_memory = false;                      ///< DRAM is busiest, else issue slots
-  std::vector<kernel_cause_part> causes = {};  ///< by falling time
-  double unexplained_ns = 0;                   ///< the change of the pace of resident warps
-  double delta_ns() const noexcept { return variant_ns - control_ns; }
-};
 
 namespace detail {
 

@@ -7,13 +7,13 @@
 #include <assay/trace/idle.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/overlap.hpp>
+#include <assay/trace/results.hpp>
 #include <assay/trace/view.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <queue>
 #include <string>
 #include <string_view>
@@ -21,50 +21,6 @@
 #include <vector>
 
 namespace assay::trace {
-
-/// The kind of an entry of a breakdown.
-enum class entry_kind : std::uint8_t {
-  kernel,      ///< device: kernels by name
-  copy,        ///< device: copies by direction, while no kernel ran
-  memset,      ///< device: memsets, while no kernel ran
-  idle,        ///< device: idle time by cause
-  edge,        ///< device: the time before the first and after the last operation
-  call,        ///< host: CUDA calls by name
-  allocation,  ///< host: calls that allocate or release
-  lock,        ///< host: ranges and calls that wait for a lock
-  waiting,     ///< host: calls that wait for a device
-  host_code    ///< host: the time outside of all calls and locks
-};
-
-constexpr std::string_view to_string(entry_kind kind) noexcept {
-  constexpr auto names =
-      std::to_array<std::string_view>({"kernel", "copy", "set", "idle", "edge", "call",
-                                       "allocation", "lock", "waiting", "host code"});
-  return names[static_cast<std::size_t>(kind)];
-}
-
-/// True for an entry of the host: a time in which devices waited for it.
-constexpr bool is_of_host(entry_kind kind) noexcept { return kind >= entry_kind::call; }
-
-/// The sums of one entry, for one run: a mean over several runs has fractions.
-struct breakdown_entry {
-  double ns = 0;  ///< part of the run; operations at the same time share that time evenly
-  double count = 0;
-  double bytes = 0;
-  bool operator==(breakdown_entry const&) const = default;
-
-  breakdown_entry& operator+=(breakdown_entry const& more) noexcept {
-    ns += more.ns;
-    count += more.count;
-    bytes += more.bytes;
-    return *this;
-  }
-};
-
-using breakdown_key = std::pair<entry_kind, std::string>;
-
-/// Parts of a run that do not overlap and leave nothing out: their `ns` sum up to `extent`.
-using time_breakdown = std::map<breakdown_key, breakdown_entry>;
 
 inline constexpr std::string_view before_first_work = "before the first device work";
 inline constexpr std::string_view after_last_work = "after the last device work";
