@@ -11,7 +11,10 @@ function(assay_add_compiled name)
   set_target_properties(assay_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-assay_add_compiled(compiled SOURCES src/assay.cpp src/assay_reports.cpp LINKS assay)
+assay_add_compiled(compiled SOURCES src/assay.cpp src/assay_reports.cpp src/assay_traces.cpp LINKS assay)
+# Printing and command lines take no time that anybody measures, and most of the time to compile.
+set_source_files_properties(src/assay_reports.cpp src/assay_cli.cpp PROPERTIES
+  COMPILE_OPTIONS "$<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU,Clang>>:-O1>")
 target_compile_definitions(assay_compiled PUBLIC ASSAY_COMPILED)
 if(ASSAY_CUDA AND TARGET CUDA::cudart)
   target_sources(assay_compiled PRIVATE src/assay_pool.cpp)

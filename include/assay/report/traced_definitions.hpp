@@ -12,6 +12,7 @@
 #include <assay/trace/idle.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/overlap.hpp>
+#include <assay/trace/time_breakdown.hpp>
 #include <assay/trace/view.hpp>
 
 #include <algorithm>
