@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The definitions of doors that launch kernels, for programs that are compiled with
-/// -DASSAY_COMPILED.
+/// The definitions of doors that launch kernels or watch a device, for programs that are compiled
+/// with -DASSAY_COMPILED.
 #ifndef ASSAY_COMPILED
 #define ASSAY_COMPILED
 #endif
 
 #include <assay/compare_definitions.cuh>
+#include <assay/machine/clock_probe_definitions.cuh>
+#include <assay/measure/device_watch_definitions.hpp>

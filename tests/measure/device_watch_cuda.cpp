@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Limits of devices are measured once, whoever asks.
-#include <assay/measure/device_watch.hpp>
+#include <assay/measure/device_watch_definitions.hpp>
 
 #include <atomic>
 #include <stdexcept>

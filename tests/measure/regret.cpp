@@ -6,7 +6,6 @@
 #include "offload/best_threshold.hpp"
 #include "offload/rivals.hpp"
 
-#include <assay/measure/compare_choosers.hpp>
 #include <assay/measure/regret.hpp>
 
 #include <algorithm>

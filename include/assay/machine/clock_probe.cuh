@@ -4,82 +4,31 @@
 #pragma once
 
 #include <assay/core/owned_memory.hpp>
-#include <assay/core/ptx.cuh>
 #include <assay/core/stream.hpp>
-#include <assay/kernel/launch.cuh>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <memory>
 
 namespace assay::machine {
 
-/// One SM's cycle counter and the device's nanosecond timer, read together.
-struct alignas(16) clock_sample {
-  std::uint64_t cycles = 0;
-  std::uint64_t nanoseconds = 0;
-};
-
-/// Each block writes a sample to the slot of its SM.
-template <class Sample>
-__global__ void sample_clocks(Sample* samples, unsigned slots) {
-  auto const sm = ::cuda::ptx::get_sreg_smid();
-  if (threadIdx.x != 0 || sm >= slots) { return; }
-  auto const cycles = static_cast<std::uint64_t>(clock64());
-  samples[sm] = Sample{cycles, ::cuda::ptx::get_sreg_globaltimer()};
-}
+struct clock_sample;
 
 /// Samples the clock of every SM before and after a piece of work, with two small kernels and no
 /// synchronisation. The mean SM clock tells a slower program from a slower card. The samples are in
 /// pinned memory, which `hertz` reads.
 class sm_clock_probe {
  public:
-  explicit sm_clock_probe(on::device place)
-      : place_(place),
-        slots_(static_cast<unsigned>(attribute(place, cudaDevAttrMultiProcessorCount))),
-        block_(2 * std::size_t{slots_} * sizeof(clock_sample)),
-        samples_(static_cast<clock_sample*>(block_.get())) {
-    device_guard const guard{place_};
-    done_ = std::make_unique<event>();
-  }
+  explicit sm_clock_probe(on::device place);
 
   /// Enqueues the first sample; waits for the last `end` first, if its samples are still to come.
-  void begin(::cuda::stream_ref on) {
-    nvtx_range const scope{"sample clocks", category::measurement};
-    device_guard const guard{place_};
-    done_->synchronize();
-    std::fill_n(samples_, 2 * std::size_t{slots_}, clock_sample{});
-    kernel::launch(sample_clocks<clock_sample>, slots_, 32, 0, on, samples_, slots_);
-  }
+  void begin(::cuda::stream_ref on);
 
   /// Enqueues the second sample.
-  void end(::cuda::stream_ref on) {
-    nvtx_range const scope{"sample clocks", category::measurement};
-    device_guard const guard{place_};
-    kernel::launch(sample_clocks<clock_sample>, slots_, 32, 0, on, samples_ + slots_, slots_);
-    done_->record(on);
-  }
+  void end(::cuda::stream_ref on);
 
   /// Cycles per second between the samples, the mean over the SMs that have both; waits for the
   /// second. NaN if the span is below 100 us: the timer steps by 1 us on some GPUs, so the error
   /// could exceed 1 %.
-  double hertz() const {
-    done_->synchronize();
-    double sum = 0;
-    int sampled = 0;
-    for (unsigned sm = 0; sm < slots_; ++sm) {
-      auto const& first = samples_[sm];
-      auto const& second = samples_[slots_ + sm];
-      if (first.nanoseconds == 0 || second.nanoseconds <= first.nanoseconds) { continue; }
-      auto const span = second.nanoseconds - first.nanoseconds;
-      if (span < 100'000) { continue; }
-      sum += static_cast<double>(second.cycles - first.cycles) / static_cast<double>(span) * 1e9;
-      ++sampled;
-    }
-    return sampled == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / sampled;
-  }
+  double hertz() const;
 
  private:
   on::device place_;
@@ -90,3 +39,7 @@ class sm_clock_probe {
 };
 
 }  // namespace assay::machine
+
+#ifndef ASSAY_COMPILED
+#include <assay/machine/clock_probe_definitions.cuh>
+#endif

@@ -3,17 +3,12 @@
 /// Watching a place while a comparison runs: its waits, its disturbances, its description.
 #pragma once
 
-#include <assay/machine/host_ceilings.hpp>
-#include <assay/machine/host_environment.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/options.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
 namespace assay::measure {
@@ -29,36 +24,16 @@ struct environment_watch {
 
 /// Adds the hooks of a watch to options. They run before the caller's own hooks, and
 /// `throttle_bits` is replaced.
-inline options watched(options chosen, environment_watch const& place) {
-  chosen.at_epoch_begin = [place, asked = chosen.at_epoch_begin](epoch const& now) {
-    place.settle();
-    if (asked) { asked(now); }
-  };
-  chosen.at_epoch_end = [place, asked = chosen.at_epoch_end](epoch const& now) {
-    auto reasons = place.vetoes();
-    for (auto& more : asked ? asked(now) : std::vector<std::string>{}) {
-      reasons.push_back(std::move(more));
-    }
-    return reasons;
-  };
-  chosen.throttle_bits = place.throttle_bits;
-  return chosen;
-}
+options watched(options chosen, environment_watch const& place);
 
 /// The watch over the host, which only describes it.
-inline environment_watch host_watch() {
-  return {[] {}, [] { return std::vector<std::string>{}; },
-          [known = machine::host_environment({}, {})](comparison& into) {
-            machine::fill_unknown(into.where, known);
-          }};
-}
+environment_watch host_watch();
 
 /// The host's limits, measured once in a process.
-inline std::vector<ceiling> host_ceilings() {
-  // Never destroyed: destructors of static objects may compare.
-  static auto const& measured = *new ceiling(machine::host_copy_ceiling(
-      std::max(1, static_cast<int>(std::thread::hardware_concurrency()))));
-  return {measured};
-}
+std::vector<ceiling> host_ceilings();
 
 }  // namespace assay::measure
+
+#ifndef ASSAY_COMPILED
+#include <assay/measure/environment_watch_definitions.hpp>
+#endif

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to environment_watch.hpp: the watch over the host, and its ceilings.
+#pragma once
+
+#include <assay/machine/host_ceilings.hpp>
+#include <assay/machine/host_environment.hpp>
+#include <assay/measure/environment_watch.hpp>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace assay::measure {
+
+ASSAY_INLINE options watched(options chosen, environment_watch const& place) {
+  chosen.at_epoch_begin = [place, asked = chosen.at_epoch_begin](epoch const& now) {
+    place.settle();
+    if (asked) { asked(now); }
+  };
+  chosen.at_epoch_end = [place, asked = chosen.at_epoch_end](epoch const& now) {
+    auto reasons = place.vetoes();
+    for (auto& more : asked ? asked(now) : std::vector<std::string>{}) {
+      reasons.push_back(std::move(more));
+    }
+    return reasons;
+  };
+  chosen.throttle_bits = place.throttle_bits;
+  return chosen;
+}
+
+ASSAY_INLINE environment_watch host_watch() {
+  return {[] {}, [] { return std::vector<std::string>{}; },
+          [known = machine::host_environment({}, {})](comparison& into) {
+            machine::fill_unknown(into.where, known);
+          }};
+}
+
+ASSAY_INLINE std::vector<ceiling> host_ceilings() {
+  // Never destroyed: destructors of static objects may compare.
+  static auto const& measured = *new ceiling(machine::host_copy_ceiling(
+      std::max(1, static_cast<int>(std::thread::hardware_concurrency()))));
+  return {measured};
+}
+
+}  // namespace assay::measure
