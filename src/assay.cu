@@ -7,5 +7,7 @@
 #endif
 
 #include <assay/compare_definitions.cuh>
+#include <assay/kernel/launch_definitions.cuh>
+#include <assay/kernel/shared_memory_definitions.cuh>
 #include <assay/machine/clock_probe_definitions.cuh>
 #include <assay/measure/device_watch_definitions.hpp>

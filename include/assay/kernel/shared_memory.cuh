@@ -3,20 +3,12 @@
 /// Dynamic shared memory of kernels: its alignment, and the limit above 48 KiB.
 #pragma once
 
-#include <assay/core/device.hpp>
-#include <assay/core/error.hpp>
 #include <assay/core/place.hpp>
-#include <assay/core/thread_value.hpp>
 #include <assay/kernel/kernel_attributes.cuh>
-#include <assay/kernel/shared_memory_limits.hpp>
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <map>
-#include <stdexcept>
-#include <string>
-#include <utility>
 
 namespace assay::kernel {
 
@@ -33,32 +25,10 @@ __device__ inline std::byte* dynamic_shared() {
 ///
 /// The call must come before a query of the occupancy of such a launch. A kernel with up to 48 KiB,
 /// static shared memory included, needs no permission.
-inline void set_max_dynamic_shared_memory(any_kernel kernel, on::device place, std::size_t bytes) {
-  if (bytes == 0) { return; }
-  constexpr std::size_t always_allowed = std::size_t{48} << 10U;
-  auto const own = kernel_attributes(kernel, place).static_shared_bytes;
-  if (own + bytes <= always_allowed) { return; }
-  auto const* const entry = kernel.address;
-  // Per thread, so that threads which submit at once share no lock. The limit never falls.
-  auto& known = assay::detail::thread_value(
-      [] { return std::map<std::pair<void const*, int>, std::size_t>{}; });
-  auto& limit = known[{entry, place.id}];
-  if (bytes <= limit) { return; }
-  auto const most =
-      static_cast<std::size_t>(attribute(place, cudaDevAttrMaxSharedMemoryPerBlockOptin));
-  if (own + bytes > most) {
-    throw std::invalid_argument("a block of this kernel needs " + std::to_string(own + bytes) +
-                                " bytes of shared memory, and " + place.describe() + " has " +
-                                std::to_string(most) + ": use fewer stages or threads");
-  }
-  shared_memory_limits::of_process().raise(entry, place.id, bytes, [&] {
-    device_guard const guard{place};
-    check(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(bytes)));
-    check(cudaFuncSetAttribute(entry, cudaFuncAttributePreferredSharedMemoryCarveout,
-                               cudaSharedmemCarveoutMaxShared));
-  });
-  limit = bytes;
-}
+void set_max_dynamic_shared_memory(any_kernel kernel, on::device place, std::size_t bytes);
 
 }  // namespace assay::kernel
+
+#ifndef ASSAY_COMPILED
+#include <assay/kernel/shared_memory_definitions.cuh>
+#endif
