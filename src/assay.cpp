@@ -13,8 +13,8 @@
 #include <assay/measure/callables_definitions.hpp>
 #include <assay/measure/compare_variants_definitions.hpp>
 #include <assay/measure/comparison_definitions.hpp>
-#include <assay/measure/environment_watch_definitions.hpp>
 #include <assay/measure/experiment_definitions.hpp>
+#include <assay/measure/options_definitions.hpp>
 #include <assay/race/race_definitions.hpp>
 #include <assay/race/result_definitions.hpp>
 #include <assay/report/short_text_definitions.hpp>

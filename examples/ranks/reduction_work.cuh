@@ -8,8 +8,8 @@
 #include "watch_together.hpp"
 
 #include <assay/comm/all_reduce.cuh>
-#include <assay/measure/environment_watch.hpp>
 #include <assay/measure/instruments.cuh>
+#include <assay/measure/options.hpp>
 #include <assay/measure/pipeline_subject.hpp>
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
-#include <assay/measure/environment_watch.hpp>
+#include <assay/measure/options.hpp>
 
 #include <memory>
 #include <stdexcept>

@@ -2,7 +2,7 @@
 #include "catch.hpp"
 
 #include <assay/machine/host_environment.hpp>
-#include <assay/measure/environment_watch.hpp>
+#include <assay/measure/options.hpp>
 #include <assay/measure/pipeline_subject.hpp>
 
 #include <cmath>

@@ -5,8 +5,8 @@
 
 #include <assay/core/platform.hpp>
 #include <assay/measure/callables.hpp>
-#include <assay/measure/environment_watch.hpp>
 #include <assay/measure/guards.hpp>
+#include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <assay/core/place.hpp>
-#include <assay/measure/environment_watch.hpp>
+#include <assay/measure/options.hpp>
 
 #include <vector>
 

@@ -6,7 +6,6 @@
 
 #include <assay/core/nvtx_range.hpp>
 #include <assay/measure/comparison.hpp>
-#include <assay/measure/environment_watch.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/pipeline_subject.hpp>
 #include <assay/measure/subject.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The options of a comparison.
+/// The options of a comparison, and the watch over a place, which adds its hooks to them.
 #pragma once
 
 #include <assay/core/place.hpp>
@@ -72,6 +72,25 @@ struct options {
   std::function<std::uint64_t()> throttle_bits{};
 };
 
+/// Watches the state of a place from the start of a comparison to its end.
+struct environment_watch {
+  std::function<void()> settle;  ///< waits for work that the last epoch left behind
+  /// Called at the end of an epoch, before its subjects end; returns why its times are not trusted.
+  std::function<std::vector<std::string>()> vetoes;
+  std::function<void(comparison&)> describe;  ///< adds the description of the place
+  std::function<std::uint64_t()> throttle_bits = [] { return std::uint64_t{0}; };
+};
+
+/// Adds the hooks of a watch to options. They run before the caller's own hooks, and
+/// `throttle_bits` is replaced.
+options watched(options chosen, environment_watch const& place);
+
+/// The watch over the host, which only describes it.
+environment_watch host_watch();
+
+/// The host's limits, measured once in a process.
+std::vector<ceiling> host_ceilings();
+
 }  // namespace assay::measure
 
 namespace assay {
@@ -79,3 +98,7 @@ namespace assay {
 using measure::options;
 
 }  // namespace assay
+
+#ifndef ASSAY_COMPILED
+#include <assay/measure/options_definitions.hpp>
+#endif

@@ -5,7 +5,7 @@
 
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/place.hpp>
-#include <assay/measure/environment_watch.hpp>
+#include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/concepts.hpp>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to environment_watch.hpp: the watch over the host, and its ceilings.
+/// Internal to options.hpp: the watch over the host, and its ceilings.
 #pragma once
 
 #include <assay/machine/host_ceilings.hpp>
 #include <assay/machine/host_environment.hpp>
-#include <assay/measure/environment_watch.hpp>
+#include <assay/measure/options.hpp>
+#include <assay/measure/subject.hpp>
 
 #include <algorithm>
 #include <string>
