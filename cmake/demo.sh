@@ -9,7 +9,7 @@
 # Some arguments of the experiment (docs/command-line.md has all):
 #   --quick            smaller and shorter
 #   --host             on the CPU, also where there is a GPU
-#   --rows N           rows of the column; default 2684354
+#   --rows N           rows of the column; default 2684354, on the CPU 671088
 #   --threads N        host threads that submit; default 4
 #   --margin 1%        a difference smaller than this does not matter
 #   --json FILE        write everything as JSON; --html FILE writes a page with charts
