@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The definitions of comparisons, races and arrays, for programs that are compiled with
-/// -DASSAY_COMPILED. Needs no toolkit; what needs nvcc is in assay.cu.
+/// The definitions of comparisons, races, arrays and dispatch, for programs that are
+/// compiled with -DASSAY_COMPILED. Needs no toolkit; what needs nvcc is in assay.cu.
 #ifndef ASSAY_COMPILED
 #define ASSAY_COMPILED
 #endif
 
 #include <assay/arrays/setup_definitions.hpp>
 #include <assay/compare_definitions.hpp>
+#include <assay/dispatch/costs_definitions.hpp>
+#include <assay/dispatch/engine_definitions.hpp>
+#include <assay/dispatch/file_definitions.hpp>
+#include <assay/dispatch/sampling_definitions.hpp>
+#include <assay/dispatch/task_bench_definitions.hpp>
+#include <assay/dispatch/timed_calls_definitions.hpp>
 #include <assay/host/parallel_for_definitions.hpp>
 #include <assay/measure/axes_definitions.hpp>
 #include <assay/measure/callables_definitions.hpp>

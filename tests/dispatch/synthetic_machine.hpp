@@ -51,7 +51,7 @@ struct true_time {
 };
 
 /// A machine with paths of 1, 4 and 16 threads, or of the given count.
-class synthetic_machine {
+class synthetic_machine final : public dispatch::bench {
  public:
   static constexpr double smallest = 16;
   static constexpr double largest = 1 << 24;
@@ -81,13 +81,9 @@ class synthetic_machine {
   }
   dispatch::costs calibrated(std::uint64_t seed, double budget = 10) {
     found.seed = seed;
-    struct {
-      dispatch::size_range sizes;
-      double budget_seconds;
-      std::function<void(double, std::size_t)> progress;
-    } const options{
-        {static_cast<std::size_t>(smallest), static_cast<std::size_t>(largest)}, budget, nullptr};
-    return dispatch::calibrate_on(*this, found, options);
+    return dispatch::calibrate_on(
+        *this, found,
+        {{static_cast<std::size_t>(smallest), static_cast<std::size_t>(largest)}, budget, nullptr});
   }
   /// The factor of the drift at a moment of the calibration.
   double drift_at(double share) const { return drift_of(share * now_); }
@@ -98,12 +94,12 @@ class synthetic_machine {
   }
 
   // What a bench does.
-  std::vector<memory_type> host_memories() const {
+  std::vector<memory_type> host_memories() const override {
     if (!copies) { return {}; }
     return {memory_type::pageable, memory_type::page_locked};
   }
-  void lie_in(memory_type memory) { memory_ = memory; }
-  void make_resident(dispatch::resident_arrays which) {
+  void lie_in(memory_type memory) override { memory_ = memory; }
+  void make_resident(dispatch::resident_arrays which) override {
     using dispatch::resident_arrays;
     for (auto& each : known_.arrays) {
       bool const home = placed_ == memory_type::device || which == resident_arrays::all ||
@@ -112,14 +108,14 @@ class synthetic_machine {
       each.newest = home ? 0 : dispatch::array_fact::on_host;
     }
   }
-  dispatch::facts const& known() const { return known_; }
-  std::size_t open(std::size_t size) {
+  dispatch::facts const& known() const override { return known_; }
+  std::size_t open(std::size_t size) override {
     all_.emplace_back(size, memory_);
     open_again(all_.size() - 1);
     return all_.size() - 1;
   }
   void close() { all_.clear(); }
-  void open_again(std::size_t number) {
+  void open_again(std::size_t number) override {
     auto const [size, memory] = all_[number];
     size_ = static_cast<double>(size);
     placed_ = memory;
@@ -129,11 +125,11 @@ class synthetic_machine {
     for (auto& each : known_.arrays) { each.bytes = 4 * size_; }
     make_resident(dispatch::resident_arrays::none);
   }
-  std::optional<std::string> wrong(std::size_t path) {
+  std::optional<std::string> wrong(std::size_t path) override {
     now_ += truth[path](size_);
     return std::nullopt;
   }
-  double seconds(std::size_t path, int calls) {
+  double seconds(std::size_t path, int calls) override {
     double const once = truth[path](size_) + (copies ? copies(path, known_) : 0);
     double taken = calls * once * std::exp(noise_ * random_.normal()) * drift_of(now_);
     double const usual = taken;
@@ -141,8 +137,8 @@ class synthetic_machine {
     now_ += usual;  // else a few outliers at large sizes would use up the budget
     return std::floor(taken / tick_ + random_.uniform(0, 1)) * tick_;
   }
-  double group_seconds() const { return std::max(5e-6, 100 * tick_); }
-  double now() const { return now_; }
+  double group_seconds() const override { return std::max(5e-6, 100 * tick_); }
+  double now() const override { return now_; }
 
   dispatch::measurements found{.task = "synthetic", .paths = {}};
   std::vector<std::function<double(double)>> truth;

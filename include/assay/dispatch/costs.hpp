@@ -51,14 +51,7 @@ struct prediction {
   bool extrapolated = false;
 
   /// `device{0}: 41 us [39, 44]: copies in 6.0 us, work 35 us`.
-  std::string describe() const {
-    auto text = where.describe() + ": " + in_words(total);
-    for (auto const& each : items) {
-      text += (&each == items.data() ? ": " : ", ") + std::string{each.name} + ' ' +
-              short_text(each.seconds);
-    }
-    return extrapolated ? text + " (outside the calibrated sizes)" : text;
-  }
+  std::string describe() const;
 };
 
 /// The measurements of one path.
@@ -85,50 +78,24 @@ class costs {
  public:
   /// Throws `std::invalid_argument` without a path that computes right results, if a path is there
   /// twice, and for knots that `curve` refuses.
-  explicit costs(measurements of) : all_(std::move(of)) {
-    if (all_.paths.empty()) {
-      throw std::invalid_argument(all_.task + ": the list of paths is empty: name one at least");
-    }
-    std::string why;
-    for (std::size_t i = 0; i < all_.paths.size(); ++i) {
-      auto const& each = all_.paths[i];
-      if (index_of(each.where) != i) {
-        throw std::invalid_argument(each.where.describe() + " is there twice: list each path once");
-      }
-      links_.emplace_back(all_.links, each.where);
-      curves_.emplace_back();
-      if (each.wrong.empty()) { curves_.back().emplace(each.knots); }
-      why += ": " + each.where.describe() + ": " + each.wrong;
-    }
-    while (first_right_ < curves_.size() && !curves_[first_right_]) { ++first_right_; }
-    if (first_right_ == curves_.size()) {
-      throw std::invalid_argument(all_.task + ": no path computes right results" + why);
-    }
-  }
+  explicit costs(measurements of);
+  costs(costs const&);
+  costs(costs&&) noexcept;
+  costs& operator=(costs const&);
+  costs& operator=(costs&&) noexcept;
+  ~costs();
 
   measurements const& measured() const noexcept { return all_; }
   std::string const& task() const noexcept { return all_.task; }
   std::vector<path_costs> const& paths() const noexcept { return all_.paths; }
   /// The device of all device paths, if there is one. Throws as `one_device`.
-  std::optional<on::device> device() const {
-    std::vector<path> all;
-    for (auto const& each : all_.paths) { all.push_back(each.where); }
-    return one_device(all);
-  }
+  std::optional<on::device> device() const;
   /// What a reader should know: sizes that a calibration measured too seldom, and differences
   /// between this program and the program that calibrated, such as another compiler.
   std::vector<std::string> warnings;
 
   /// The number of a path in `paths()`. Throws `std::invalid_argument` if the path is missing.
-  std::size_t index_of(path const& wanted) const {
-    std::string all;
-    for (std::size_t i = 0; i < all_.paths.size(); ++i) {
-      if (all_.paths[i].where == wanted) { return i; }
-      all += (i == 0 ? "" : ", ") + all_.paths[i].where.describe();
-    }
-    throw std::invalid_argument("the costs of " + all_.task + " have no path " + wanted.describe() +
-                                ": there are " + all);
-  }
+  std::size_t index_of(path const& wanted) const;
 
   /// The copies that a call needs on a path.
   copies copies_of(std::size_t number, facts const& known) const noexcept {
@@ -157,33 +124,8 @@ class costs {
   /// The path with the least predicted time.
   path const& choose(facts const& known) const noexcept { return all_.paths[best(known)].where; }
 
-  prediction predict(std::size_t number, facts const& known, load_now const& under = {}) const {
-    auto const& where = all_.paths[number].where;
-    auto const& calls = curves_[number];
-    prediction made{.where = where, .total = impossible, .items = {}};
-    if (!calls) { return made; }
-    double const at = log_size(known);
-    double const work = std::exp2(calls->log_seconds(at));
-    double const factor = std::exp2(calls->half_width(at));
-    auto const moved = links_[number].of(known);
-    auto const [queue, wait, slower] = load_of(where, under);
-    made.extrapolated = !calls->covers(at);
-    if (!std::isfinite(moved.seconds())) { return made; }
-    double const fixed = moved.seconds() + queue + (slower - 1) * work;
-    // A wait for others is as likely to be short as to be twice the mean.
-    made.total = {fixed + wait + work, fixed + work / factor, fixed + 2 * wait + work * factor};
-
-    auto const add = [&](std::string_view name, double seconds, std::string_view memory = {}) {
-      if (seconds > 0) { made.items.push_back({name, seconds, memory}); }
-    };
-    add("queue", queue);
-    add("load", wait + (slower - 1) * work);
-    add("copies in", moved.in, memory_of(known, [](auto const& each) { return each.is_read(); }));
-    add("work", work);
-    add("copies back", moved.back,
-        memory_of(known, [](auto const& each) { return each.is_written(); }));
-    return made;
-  }
+  /// The predicted time of a call, with its items.
+  prediction predict(std::size_t number, facts const& known, load_now const& under = {}) const;
 
  private:
   struct path_load {
@@ -195,19 +137,6 @@ class costs {
   }
   static double log_size(facts const& known) noexcept {
     return std::log2(static_cast<double>(std::max<std::size_t>(known.amount.size, 1)));
-  }
-
-  /// The type of memory of those arrays that are copied.
-  template <class Copied>
-  static std::string_view memory_of(facts const& known, Copied const& copied) {
-    std::string_view found;
-    for (std::size_t i = 0; i < known.count; ++i) {
-      auto const& each = known.arrays[i];
-      if (each.memory == memory_type::device || !copied(each)) { continue; }
-      std::string_view const its = in_words(each.memory);
-      found = found.empty() || found == its ? its : "mixed";
-    }
-    return found;
   }
 
   double seconds(std::size_t number, facts const& known, double at,
@@ -225,3 +154,7 @@ class costs {
 };
 
 }  // namespace assay::dispatch
+
+#ifndef ASSAY_COMPILED
+#include <assay/dispatch/costs_definitions.hpp>
+#endif

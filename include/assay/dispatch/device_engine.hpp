@@ -71,7 +71,7 @@ class device_engine : public detail::deciding_engine<detail::chooser_bound_on<Li
       this->note_begun(number);
       enqueue_or_note(call, known, stream);
     } else {
-      throw std::invalid_argument(no_device_run<T>(where));
+      throw std::invalid_argument(no_device_run(T::name, where));
     }
   }
 

@@ -32,36 +32,18 @@ struct decision {
 
   path const& where() const { return predictions.at(chosen).where; }
   /// `host{4}: 41 us [39, 44]; device{0} 63 us [60, 66], of it 38 us to the device (pageable)`.
-  std::string describe() const {
-    auto const& mine = predictions.at(chosen);
-    auto text = mine.where.describe() + ": " + time_of(mine);
-    for (auto const& each : predictions) {
-      if (&each != &mine) { text += "; " + each.where.describe() + ' ' + time_of(each); }
-    }
-    if (mine.extrapolated) { text += " (outside the calibrated sizes)"; }
-    return forced_by.empty() ? text : text + " (by " + forced_by + ')';
-  }
-
- private:
-  static std::string time_of(prediction const& of) {
-    auto text = in_words(of.total);
-    std::string_view before = ", of it ";
-    for (auto const& each : of.items) {
-      bool const in = each.name == "copies in";
-      if (!in && each.name != "copies back") { continue; }
-      text += std::string{before} + short_text(each.seconds) +
-              (in ? " to the device (" : " to the host (") + std::string{each.memory} + ')';
-      before = " and ";
-    }
-    return text;
-  }
+  std::string describe() const;
 };
 
-inline std::ostream& operator<<(std::ostream& out, decision const& of) {
-  return out << of.describe();
-}
+std::ostream& operator<<(std::ostream& out, decision const& of);
 
 namespace detail {
+
+decision decision_of(costs const& of, std::size_t chosen, facts const& known, load_now const& load,
+                     std::string const& forced_by);
+[[noreturn]] void refuse_task(costs const& of, std::string_view task);
+[[noreturn]] void refuse_library(costs const& of, std::string_view here);
+void require_host_paths(costs const& of);
 
 /// The number of the engine that the calling thread called last.
 inline std::uint64_t& latest_engine() {
@@ -80,11 +62,7 @@ class deciding_engine {
     if (latest_engine() != number_) {
       throw std::logic_error("last(): this thread's latest call was not of this engine");
     }
-    decision made{.chosen = mine.chosen, .predictions = {}, .forced_by = forced_by_};
-    for (std::size_t i = 0; i < costs_->paths().size(); ++i) {
-      made.predictions.push_back(costs_->predict(i, mine.known, mine.load));
-    }
-    return made;
+    return decision_of(*costs_, mine.chosen, mine.known, mine.load, forced_by_);
   }
 
  protected:
@@ -100,17 +78,10 @@ class deciding_engine {
 
   template <task T>
   void require_task() const {
-    if (T::name != costs_->task()) {
-      throw std::invalid_argument("unknown task " + std::string{T::name} +
-                                  ": this engine has the costs of " + costs_->task());
-    }
+    if (T::name != costs_->task()) { refuse_task(*costs_, T::name); }
     if constexpr (has_library<T>) {
       std::string_view const here = T::library();
-      auto const& then = costs_->measured().library;
-      if (here == then) { return; }
-      throw std::invalid_argument("the costs of " + costs_->task() + " are of '" + then +
-                                  "', and this program has '" + std::string{here} +
-                                  "': calibrate again");
+      if (here != costs_->measured().library) { refuse_library(*costs_, here); }
     }
   }
   /// Chooses the path of a call on a stream, and keeps the choice for `last`. Throws
@@ -192,12 +163,7 @@ class engine : public detail::deciding_engine<detail::bound_chooser<C>> {
   /// a path on a device.
   explicit engine(costs of, C policy = {})
       : base(std::move(of), [&](costs const& all) { return policy.bound(all); }, policy) {
-    for (auto const& each : this->known_costs().paths()) {
-      if (each.where.host() != nullptr) { continue; }
-      throw std::invalid_argument(
-          "the costs of " + this->known_costs().task() + " have the path " + each.where.describe() +
-          ", and this engine runs host paths: give it a memory resource, or calibrate host paths");
-    }
+    detail::require_host_paths(this->known_costs());
   }
 
   /// Runs the call and returns when it is complete. Throws `std::invalid_argument` for a task of
@@ -213,3 +179,7 @@ class engine : public detail::deciding_engine<detail::bound_chooser<C>> {
 };
 
 }  // namespace assay::dispatch
+
+#ifndef ASSAY_COMPILED
+#include <assay/dispatch/engine_definitions.hpp>
+#endif

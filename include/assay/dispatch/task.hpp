@@ -101,9 +101,8 @@ concept has_library = requires {
 };
 
 /// The message for a device path of a task without a second `run`.
-template <task T>
-std::string no_device_run(path const& where) {
-  return std::string{T::name} + " cannot run on " + where.describe() +
+inline std::string no_device_run(std::string_view task, path const& where) {
+  return std::string{task} + " cannot run on " + where.describe() +
          ": it has no run(cudaStream_t, pointers...) const with a pointer for each array";
 }
 

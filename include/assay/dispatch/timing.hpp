@@ -4,6 +4,7 @@
 /// medians.
 #pragma once
 
+#include <assay/dispatch/bench.hpp>
 #include <assay/dispatch/curve.hpp>
 #include <assay/stats/random_source.hpp>
 #include <assay/stats/randomised_blocks.hpp>
@@ -43,8 +44,7 @@ inline knot summarised(std::size_t size, std::vector<double> times) {
 /// The number of calls in a group that takes `group_seconds()` or more. Ticks of the clock do not
 /// matter to such a group. One long group may be an outlier, so a group must be long enough five
 /// times in a row, or 300 times too long once.
-template <class Bench>
-int group_size(Bench& bench, std::size_t path) {
+inline int group_size(timed_paths& bench, std::size_t path) {
   int calls = 1;
   for (int long_ones = 0; long_ones < 5 && calls < 1 << 20;) {
     double const taken = bench.seconds(path, calls);
@@ -65,8 +65,7 @@ int group_size(Bench& bench, std::size_t path) {
 inline constexpr double moment_seconds = 0.0125;
 
 /// The numbers of calls in the groups of several paths at the open size.
-template <class Bench>
-std::vector<int> group_sizes(Bench& bench, std::vector<std::size_t> const& of) {
+inline std::vector<int> group_sizes(timed_paths& bench, std::vector<std::size_t> const& of) {
   std::vector<int> calls;
   for (auto const path : of) { calls.push_back(group_size(bench, path)); }
   return calls;
@@ -76,8 +75,7 @@ std::vector<int> group_sizes(Bench& bench, std::vector<std::size_t> const& of) {
 /// path before decides: caches hold its arrays, and a GPU that waited is slow. On an H100, copies
 /// after 16 host threads took 1.1 to 2.1 times as long, and a kernel after a pause 2.3 times. Long
 /// calls are timed at once: caches matter little to them.
-template <class Bench>
-double seconds_after_its_own(Bench& bench, std::size_t path, int calls) {
+inline double seconds_after_its_own(timed_paths& bench, std::size_t path, int calls) {
   constexpr double is_long = 0.05;
   double const first = bench.seconds(path, calls);
   return (first > is_long ? first : bench.seconds(path, calls)) / calls;
@@ -85,10 +83,11 @@ double seconds_after_its_own(Bench& bench, std::size_t path, int calls) {
 
 /// Times of the paths `of` at the open size, in rounds. Each round has all paths in random order,
 /// in groups of `calls`. No round begins after `limit_seconds`, but at least a third of them run.
-template <class Bench>
-std::vector<std::vector<double>> interleaved(Bench& bench, std::vector<std::size_t> const& of,
-                                             std::vector<int> const& calls, int rounds,
-                                             double limit_seconds, stats::random_source& random) {
+inline std::vector<std::vector<double>> interleaved(timed_paths& bench,
+                                                    std::vector<std::size_t> const& of,
+                                                    std::vector<int> const& calls, int rounds,
+                                                    double limit_seconds,
+                                                    stats::random_source& random) {
   std::vector<std::vector<double>> times(of.size());
   double const begin = bench.now();
   for (int round = 0; round < rounds && (3 * round < rounds || bench.now() - begin < limit_seconds);

@@ -8,7 +8,6 @@
 #include <assay/dispatch/sampling.hpp>
 #include <assay/dispatch/task.hpp>
 #include <assay/dispatch/task_bench.hpp>
-#include <assay/machine/host_environment.hpp>
 #include <assay/stats/random_source.hpp>
 
 #include <cstddef>
@@ -54,18 +53,10 @@ dispatch::costs calibrate(std::vector<dispatch::path> const& paths, calibration<
   nvtx_range const scope{"calibrate", category::measurement};
   auto const seed = options.seed != 0 ? options.seed : stats::draw_seed();
   dispatch::task_bench<T> bench{paths, options.make, seed};
-  auto const here = machine::host_environment({}, {});
-  dispatch::measurements found{.task = std::string{T::name},
-                               .paths = {},
-                               .cpu = here.host_cpu,
-                               .compiler = here.compiler,
-                               .started_at = here.started_at,
-                               .cores = here.host_threads,
-                               .seed = seed};
+  auto found = bench.described();
   if constexpr (dispatch::has_library<T>) { found.library = T::library(); }
-  bench.describe(found);
-  for (auto const& each : paths) { found.paths.push_back({.where = each}); }
-  return dispatch::calibrate_on(bench, std::move(found), options);
+  return dispatch::calibrate_on(bench, std::move(found),
+                                {options.sizes, options.budget_seconds, options.progress});
 }
 
 }  // namespace assay::measure
