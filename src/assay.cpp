@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The definitions of comparisons, races, arrays and dispatch, for programs that are
+/// The definitions of comparisons, races, arrays, dispatch and the referee, for programs that are
 /// compiled with -DASSAY_COMPILED. Needs no toolkit; what needs nvcc is in assay.cu.
 #ifndef ASSAY_COMPILED
 #define ASSAY_COMPILED
@@ -23,6 +23,8 @@
 #include <assay/measure/options_definitions.hpp>
 #include <assay/race/race_definitions.hpp>
 #include <assay/race/result_definitions.hpp>
+#include <assay/referee/run_referee_definitions.hpp>
+#include <assay/referee/serve_problem_definitions.hpp>
 #include <assay/report/short_text_definitions.hpp>
 #include <assay/serve/serve_definitions.hpp>
 #include <assay/submit/batch_definitions.hpp>

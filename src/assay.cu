@@ -11,3 +11,4 @@
 #include <assay/kernel/shared_memory_definitions.cuh>
 #include <assay/machine/clock_probe_definitions.cuh>
 #include <assay/measure/device_watch_definitions.hpp>
+#include <assay/referee_definitions.cuh>

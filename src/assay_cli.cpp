@@ -16,4 +16,5 @@
 #include <assay/cli/run_definitions.hpp>
 #include <assay/cli/sweep_definitions.hpp>
 #include <assay/cli/traces_definitions.hpp>
+#include <assay/referee/json_definitions.hpp>
 #include <assay/report/json_definitions.hpp>

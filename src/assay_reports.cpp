@@ -7,6 +7,7 @@
 #endif
 
 #include <assay/page/page_definitions.hpp>
+#include <assay/referee/text_definitions.hpp>
 #include <assay/report/csv_definitions.hpp>
 #include <assay/report/explanation_definitions.hpp>
 #include <assay/report/junit_definitions.hpp>

@@ -6,6 +6,7 @@
 #include <assay/core/child_process.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/serve/protocol.hpp>
+#include <assay/serve/remote_options.hpp>
 #include <assay/stats/number_text.hpp>
 
 #include <sys/socket.h>
@@ -26,13 +27,6 @@
 #include <vector>
 
 namespace assay::measure {
-
-/// Time limits of a program. A program that exceeds a limit is killed, and the error names it.
-struct remote_options {
-  std::chrono::duration<double> timeout{60};  ///< for each reply, the first one included
-  std::chrono::duration<double> shutdown{5};  ///< to end by itself, and again to end after SIGTERM
-  std::string_view required_call = "assay::serve";  ///< the function that the program has to call
-};
 
 /// A case that a program offers, with its default clock.
 struct remote_case {

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to run_referee.hpp: the processes of the referee, and what it asks them.
+#pragma once
+
+#include <assay/measure/compare_variants.hpp>
+#include <assay/measure/factorial.hpp>
+#include <assay/referee/charge.hpp>
+#include <assay/referee/run_referee.hpp>
+#include <assay/serve/remote_subject.hpp>
+#include <assay/stats/number_text.hpp>
+#include <assay/stats/random_source.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+namespace assay {
+namespace referee_detail {
+
+/// What a `referee_session` does.
+class session {
+ public:
+  session(std::vector<std::string> problem, referee_options chosen)
+      : problem_(std::move(problem)), options_(std::move(chosen)), next_(start()) {
+    auto& measuring = options_.measuring;
+    auto const cases = next_->cases();  // refuses a program that is no problem
+    if (!measuring.clock) { measuring.clock = cases.at(0).decides; }
+    measuring.changed = "implementation";
+    for (auto& each : references_) { each = start(); }
+  }
+
+  referee_result judge(std::string const& candidate) {
+    using steady_clock = std::chrono::steady_clock;
+    auto const begin = steady_clock::now();
+    referee_result found;
+    found.candidate = candidate;
+    auto const name = candidate.substr(candidate.rfind('/') + 1);
+    bool const is_program = !name.ends_with(".so") && name.find(".so.") == name.npos;
+    std::shared_ptr<process> in;
+    try {
+      in = is_program ? started(candidate) : std::exchange(next_, start());
+      examine(*in, found);
+      if (is_program && !found.is_accused()) { examine_outputs(*in, found); }
+      if (!found.is_accused() && options_.timed) { time(in, found); }
+      if (!found.is_accused()) { examine_rest(*in, found); }
+    } catch (failed_request const& cause) {
+      found.charges.push_back({charge::kind::failure, cause.what()});
+    }
+    for (auto& each : found.charges) {
+      std::replace(each.text.begin(), each.text.end(), '\n', ' ');
+    }
+    if (in) { in->begin_to_end(); }
+    last_ = in;  // a device needs a while to let a process go
+    found.seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
+    return found;
+  }
+
+ private:
+  using process = measure::remote_process;
+
+  /// The candidate's process did not do as it was asked.
+  struct failed_request : std::runtime_error {
+    using runtime_error::runtime_error;
+  };
+
+  /// A new file that only this user can read, until this object is gone.
+  struct temporary_file {
+    std::string path = (std::filesystem::temp_directory_path() / "assay-referee-XXXXXX").string();
+    temporary_file() {
+      int const opened = mkstemp(path.data());
+      if (opened < 0) {
+        throw std::system_error(errno, std::generic_category(), "cannot make the file " + path);
+      }
+      close(opened);
+    }
+    ~temporary_file() {
+      std::error_code ignored;
+      std::filesystem::remove(path, ignored);
+    }
+    temporary_file(temporary_file const&) = delete;
+    temporary_file& operator=(temporary_file const&) = delete;
+  };
+
+  std::shared_ptr<process> start() const {
+    return std::make_shared<process>(problem_, limits("assay::serve_problem"));
+  }
+
+  /// The limits of a process that calls `function`, which errors name.
+  measure::remote_options limits(std::string_view function) const {
+    auto of = options_.limits;
+    of.required_call = function;
+    return of;
+  }
+
+  /// A candidate that is a program, by its path; a name alone is in the working directory.
+  std::shared_ptr<process> started(std::string const& program) const {
+    auto const path = program.find('/') == program.npos ? "./" + program : program;
+    try {
+      auto const made =
+          std::make_shared<process>(std::vector{path}, limits("assay::serve_candidate"));
+      (void)made->cases();
+      return made;
+    } catch (std::exception const& cause) { throw failed_request{cause.what()}; }
+  }
+
+  static measure::served::words ask(process& in, std::string const& doing,
+                                    measure::served::words const& what) {
+    try {
+      return in.request(what);
+    } catch (std::exception const& cause) { throw failed_request{doing + ": " + cause.what()}; }
+  }
+
+  /// Asks for a part of the examination, and adds its charge; true if there is one.
+  static bool accuses(process& in, referee_result& found, std::string const& doing,
+                      measure::served::words const& what) {
+    using measure::served::at;
+    auto const reply = ask(in, doing, what);
+    if (at(reply, 0) == "ok") { return false; }
+    found.charges.push_back({charge_kind(at(reply, 1)), at(reply, 2)});
+    return true;
+  }
+
+  void examine(process& in, referee_result& found) const {
+    auto const seed = options_.measuring.seed != 0 ? options_.measuring.seed : stats::draw_seed();
+    ask(in, "loading", {"load", found.candidate, std::to_string(seed)});
+    for (auto const each : referee_detail::examination_steps) {
+      std::string const step{each};
+      if (accuses(in, found, "examining '" + step + "'", {"examine", step})) { return; }
+    }
+  }
+
+  /// Lets the problem's own program judge the outputs of a program, at every size.
+  void examine_outputs(process& in, referee_result& found) {
+    temporary_file const held;
+    auto const& file = held.path;
+    auto const sizes = references_[0]->request({"sizes"});
+    for (std::size_t i = 1; i < sizes.size() && !found.is_accused(); ++i) {
+      auto const seed = std::to_string(stats::draw_seed());
+      ask(in, "calling", {"write", sizes[i], seed, file});
+      accuses(*references_[0], found, "judging its outputs", {"check", sizes[i], seed, file});
+    }
+  }
+
+  /// Its clock, its process, and what stays when it is unloaded.
+  static void examine_rest(process& in, referee_result& found) {
+    using std::chrono::steady_clock;
+    auto const before = steady_clock::now().time_since_epoch();
+    std::chrono::nanoseconds const told{measure::served::to_number<std::int64_t>(
+        measure::served::at(ask(in, "reading its clock", {"clock"}), 1))};
+    auto const after = steady_clock::now().time_since_epoch();
+    if (told < before || told > after) {  // all processes of a machine have one such clock
+      auto const off = told < before ? told - before : told - after;
+      found.charges.push_back({charge::kind::changed_environment,
+                               "the steady clock of its process is off by " +
+                                   stats::number_text(std::chrono::duration<double>(off).count()) +
+                                   " s"});
+      return;
+    }
+    if (accuses(in, found, "looking at its process", {"state"})) { return; }
+    try {
+      accuses(in, found, "unloading", {"unload", found.candidate});
+    } catch (failed_request const& cause) {  // such as a thread of which the code is gone
+      found.charges.push_back({charge::kind::left_behind, cause.what()});
+    }
+  }
+
+  measure::variant variant_of(std::string label,
+                              std::function<std::shared_ptr<process>(int instance)> in) const {
+    measure::variant made;
+    made.axes = {{"implementation", label}};
+    made.build = [label, in = std::move(in)](measure::epoch const& now) {
+      return std::make_unique<measure::remote_subject>(in(now.instance), label, now);
+    };
+    made.label = std::move(label);
+    return made;
+  }
+
+  void time(std::shared_ptr<process> const& in, referee_result& found) {
+    last_.reset();
+    (void)next_->cases();  // no process ends or starts beside the cells
+    auto const reference = [this](int instance) {
+      return references_.at(static_cast<std::size_t>(instance));
+    };
+    std::vector const variants{variant_of("reference", reference),
+                               variant_of("candidate", [in](int) { return in; })};
+    found.timed = measure::compare_variants(
+        variants, measure::against_first({"reference", "candidate"}), options_.measuring);
+    auto const& failure = found.timed->failure;
+    if (failure.empty()) { return; }
+    auto const has = [&](char const* words) { return failure.find(words) != failure.npos; };
+    if (failure.starts_with("variant \"reference\"")) {  // text of a candidate comes later
+      for (auto& each : references_) { each = start(); }
+      throw std::runtime_error("the problem's own reference: " + failure);
+    }
+    // Else the comparison was cancelled, or the machine was restless.
+    if (!failure.starts_with("variant \"candidate\"")) { return; }
+    auto const kind = found.timed->is(verdict::wrong_answer)            ? charge::kind::wrong_answer
+                      : has("other streams") || has("enqueues nothing") ? charge::kind::escaped_work
+                                                                        : charge::kind::failure;
+    found.charges.push_back({kind, failure});
+  }
+
+  std::vector<std::string> problem_;
+  referee_options options_;
+  std::shared_ptr<process> next_;  ///< for the next candidate
+  std::shared_ptr<process> last_;  ///< of the candidate before, which ends
+  std::array<std::shared_ptr<process>, 2> references_;
+};
+
+}  // namespace referee_detail
+
+ASSAY_INLINE referee_session::referee_session(std::vector<std::string> problem,
+                                              referee_options chosen)
+    : session_(std::make_shared<referee_detail::session>(std::move(problem), std::move(chosen))) {}
+
+ASSAY_INLINE referee_result referee_session::judge(std::string const& candidate) {
+  return session_->judge(candidate);
+}
+
+ASSAY_INLINE referee_result referee(std::vector<std::string> const& problem,
+                                    std::string const& candidate, referee_options const& chosen) {
+  return referee_session{problem, chosen}.judge(candidate);
+}
+
+}  // namespace assay

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to serve_problem.hpp: the answers to the referee.
+#pragma once
+
+#include <assay/referee/call_arrays.hpp>
+#include <assay/referee/candidate_library.hpp>
+#include <assay/referee/candidate_place.hpp>
+#include <assay/referee/examination.hpp>
+#include <assay/referee/problem.hpp>
+#include <assay/referee/process_state.hpp>
+#include <assay/referee/serve_problem.hpp>
+#include <assay/serve.hpp>
+#include <assay/serve/answers.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace assay {
+namespace referee_detail {
+
+using measure::served::words;
+
+/// Answers the requests of the referee about a problem, for its reference and one candidate: a
+/// library, or a function of this program.
+///
+/// | request                          | reply                                           |
+/// |----------------------------------|-------------------------------------------------|
+/// | `load PATH SEED`                 | `ok`                                            |
+/// | `examine STEP`                   | `ok`, or `wrong KIND TEXT`                      |
+/// | `state`                          | the same: compares with the state before `load` |
+/// | `clock`                          | `ok NANOSECONDS` of the steady clock            |
+/// | `unload PATH`                    | as `examine`; loads it once more before         |
+/// | `sizes`                          | `ok SIZE ...`, known ones and those held back   |
+/// | `write SIZE SEED FILE`           | `ok`; calls, and writes the outputs to the file |
+/// | `check SIZE SEED FILE`           | as `examine`: judges the outputs of the file    |
+/// | others of served_protocol.hpp    | for the case `reference` or the candidate       |
+class problem_server {
+ public:
+  problem_server(candidate_place& where, problem const& of, candidate_function own)
+      : place_(where), problem_(of), own_(std::move(own)) {}
+
+  words answer(words const& request) {
+    using measure::served::at;
+    auto const& verb = at(request, 0);
+    if (verb == "cases") { return {"ok", "reference", std::string{to_string(place_.decides())}}; }
+    if (verb == "load") {
+      state_ = measured_state();
+      load(at(request, 1), measure::served::to_number<std::uint64_t>(at(request, 2)));
+      return {"ok"};
+    }
+    if (verb == "examine") {
+      if (!examination_) { throw std::logic_error("'examine' before 'load'"); }
+      return reply(examination_->run(at(request, 1)));
+    }
+    if (verb == "state") {
+      auto const changed = difference(state_, measured_state());
+      if (!changed) { return {"ok"}; }
+      return reply(charge{charge::kind::changed_environment, *changed});
+    }
+    if (verb == "clock") {
+      auto const now = std::chrono::steady_clock::now().time_since_epoch();
+      return {"ok", std::to_string(std::chrono::nanoseconds{now}.count())};
+    }
+    if (verb == "unload") { return reply(unload(at(request, 1))); }
+    if (verb == "sizes") { return sizes(); }
+    if (verb == "write" || verb == "check") { return exchange(request); }
+    if (verb == "build") { return build(request); }
+    if (!subject_) { throw std::logic_error("'" + verb + "' before 'build'"); }
+    if (verb == "verify" && is_reference_) { return verify_reference(request); }
+    return measure::served::answer_of(*subject_, request);
+  }
+
+ private:
+  static words reply(std::optional<charge> const& found) {
+    if (!found) { return {"ok"}; }
+    return {"wrong", std::string{to_string(found->what)}, found->text};
+  }
+
+  state measured_state() {
+    auto now = state_now();
+    place_.describe(now);
+    return now;
+  }
+
+  void load(std::string const& path, std::uint64_t seed) {
+    if (!own_) { library_ = std::make_unique<candidate_library>(path); }
+    examination_.emplace(place_, problem_, candidate(), seed);
+  }
+
+  candidate_function candidate() const {
+    if (own_) { return own_; }
+    if (!library_) { throw std::logic_error("a candidate is asked for before 'load'"); }
+    return library_->entry();
+  }
+
+  words sizes() const {
+    words reply{"ok"};
+    for (auto const* list : {&problem_.sizes, &problem_.held_back}) {
+      for (auto const n : *list) { reply.push_back(std::to_string(n)); }
+    }
+    return reply;
+  }
+
+  /// The candidate's process writes the outputs of a call, and the reference's judges them: the
+  /// candidate's own program may hold another problem.
+  words exchange(words const& request) {
+    using measure::served::at;
+    auto const called = own_ ? own_ : problem_.reference;
+    call_arrays of{place_, problem_, called,
+                   measure::served::to_number<std::size_t>(at(request, 1)),
+                   measure::served::to_number<std::uint64_t>(at(request, 2))};
+    if (at(request, 0) == "write") {
+      of.call();
+      of.write_outputs(at(request, 3));
+      return {"ok"};
+    }
+    of.read_outputs(at(request, 3));
+    auto const wrong = of.verify();
+    if (!wrong) { return {"ok"}; }
+    return reply(charge{charge::kind::wrong_answer,
+                        "by the problem's own program, size " + at(request, 1) + ": " + *wrong});
+  }
+
+  /// Unloads the candidate, then loads, calls and unloads it once more: the first time may leave
+  /// what a runtime keeps for the whole process. A function of this program stays.
+  std::optional<charge> unload(std::string const& path) {
+    if (own_) { return {}; }
+    subject_.reset();
+    timed_.reset();
+    examination_.reset();
+    library_.reset();
+    auto const cycle = [&] {
+      load(path, 1);
+      call_arrays{place_, problem_, library_->entry(), problem_.sizes.front(), 1}.call();
+      examination_.reset();
+      library_.reset();
+      place_.settle(1e-3);
+      return holdings_now(place_.device_bytes());
+    };
+    return found_each_time([&]() -> std::optional<charge> {
+      constexpr std::array<double, 5> least{1, 1, 1, 1 << 20, 4 << 20};
+      auto const grown = least_growth(2, cycle);
+      for (std::size_t k = 0; k < grown.size(); ++k) {
+        if (grown[k] < least[k]) { continue; }
+        return charge{charge::kind::left_behind, stats::number_text(grown[k]) + " " +
+                                                     holdings::names[k] +
+                                                     " stay after it was loaded, called once and "
+                                                     "unloaded"};
+      }
+      return {};
+    });
+  }
+
+  /// The reference does not change: each buffer set is verified with the first candidate alone.
+  words verify_reference(words const& request) {
+    auto& verified =
+        verified_.at(measure::served::to_number<std::size_t>(measure::served::at(request, 1)));
+    auto told = verified ? words{"ok"} : measure::served::answer_of(*subject_, request);
+    verified = told[0] == "ok";
+    return told;
+  }
+
+  words build(words const& request) {
+    auto const& name = measure::served::at(request, 1);
+    is_reference_ = name == "reference";
+    subject_.reset();
+    if (examination_) { examination_->clear(); }
+    if (!timed_) {  // the process has one case, of which all epochs share the instruments
+      candidate_function const what = is_reference_ ? problem_.reference : candidate();
+      timed_ = place_.timed(name, [this, what](setup& make) -> stream_call {
+        auto numbers = problem_.declare(make, problem_.sizes.front());
+        return [what, with = arguments{make, std::move(numbers)}](void* stream) {
+          with.call(what, stream);
+        };
+      });
+    }
+    subject_ = timed_->build(measure::served::epoch_of(request));
+    return measure::served::built_words(*subject_, *timed_);
+  }
+
+  candidate_place& place_;
+  problem const& problem_;
+  candidate_function own_;  ///< empty where the candidate is a library
+  state state_;
+  std::unique_ptr<candidate_library> library_;
+  std::optional<examination> examination_;
+  std::optional<measure::variant> timed_;
+  std::unique_ptr<measure::subject> subject_;
+  bool is_reference_ = false;
+  std::array<bool, 2> verified_{};
+};
+
+ASSAY_INLINE int serve_on(problem const& of, candidate_function own,
+                          std::function<std::unique_ptr<candidate_place>()> const& make) {
+  namespace served = measure::served;
+  try {
+    require_whole(of);
+    auto const descriptor = served::inherited_descriptor();
+    if (!descriptor) {
+      std::printf(
+          own ? "This program is a candidate: assay_referee PROBLEM THIS_PROGRAM\n"
+              : "This program has a problem and its reference. It judges candidates in the hands "
+                "of the referee: assay_referee THIS_PROGRAM CANDIDATE.so\n");
+      return 0;
+    }
+    served::channel with{*descriptor};
+    std::unique_ptr<candidate_place> where;
+    try {
+      where = make();
+    } catch (std::exception const& cause) {
+      with.send({"error", cause.what()});
+      return 4;
+    }
+    problem_server server{*where, of, std::move(own)};
+    served::converse(with, served::greeting_words(),
+                     [&](words const& request) { return server.answer(request); });
+    return 0;
+  } catch (std::exception const& cause) {
+    std::fprintf(stderr, "error: %s\n", cause.what());
+    return 2;
+  }
+}
+
+}  // namespace referee_detail
+
+ASSAY_INLINE int serve_problem(problem const& of) {
+  return referee_detail::serve_on(
+      of, {}, [] { return std::make_unique<referee_detail::host_candidate_place>(); });
+}
+
+ASSAY_INLINE int serve_candidate(problem const& of, candidate_function work) {
+  return referee_detail::serve_on(
+      of, std::move(work), [] { return std::make_unique<referee_detail::host_candidate_place>(); });
+}
+
+}  // namespace assay
