@@ -5,7 +5,7 @@
 
 #include "crossover.hpp"
 
-#include <assay/dispatch/sampling.hpp>
+#include <assay/dispatch/timing.hpp>
 #include <assay/stats/random_source.hpp>
 #include <assay/stats/randomised_blocks.hpp>
 #include <assay/stats/summary.hpp>

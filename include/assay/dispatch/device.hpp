@@ -6,6 +6,7 @@
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
+#include <assay/core/atomic_file.hpp>
 #include <assay/core/device.hpp>
 #include <assay/core/nvml.hpp>
 #include <assay/dispatch/device_bench.hpp>

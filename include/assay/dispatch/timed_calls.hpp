@@ -86,10 +86,9 @@ timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
   std::vector<path> paths;
   for (auto const& each : of.paths()) { paths.push_back(each.where); }
   task_bench<T> bench{std::move(paths), options.make, seed};
-  return detail::time_calls(of, bench,
-                            {options.sizes, options.count, options.memory, options.mixed,
-                             options.any_size, options.means, options.trace},
-                            seed);
+  detail::call_stream const stream{options.sizes,    options.count, options.memory, options.mixed,
+                                   options.any_size, options.means, options.trace};
+  return detail::time_calls(of, bench, stream, seed);
 }
 
 }  // namespace assay::dispatch

@@ -55,8 +55,9 @@ dispatch::costs calibrate(std::vector<dispatch::path> const& paths, calibration<
   dispatch::task_bench<T> bench{paths, options.make, seed};
   auto found = bench.described();
   if constexpr (dispatch::has_library<T>) { found.library = T::library(); }
-  return dispatch::calibrate_on(bench, std::move(found),
-                                {options.sizes, options.budget_seconds, options.progress});
+  dispatch::sampling_options const sampling{options.sizes, options.budget_seconds,
+                                            options.progress};
+  return dispatch::calibrate_on(bench, std::move(found), sampling);
 }
 
 }  // namespace assay::measure
