@@ -8,6 +8,7 @@
 
 #include <assay/report/explanation.hpp>
 #include <assay/report/traced.hpp>
+#include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>
 
 #include <cmath>
