@@ -4,6 +4,7 @@
 // are not accused, failing ones get one line, and nothing is left running.
 // assay-test-timeout: 900
 #include <assay/referee.hpp>
+#include <assay/report/document.hpp>
 
 #include <dlfcn.h>
 #include <sys/wait.h>
