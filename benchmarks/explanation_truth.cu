@@ -17,6 +17,7 @@
 #include <assay/cupti/explain.hpp>
 #include <assay/report/explanation.hpp>
 #include <assay/stats/signed_rank.hpp>
+#include <assay/trace/difference.hpp>
 
 #include <algorithm>
 #include <array>

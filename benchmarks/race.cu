@@ -12,6 +12,7 @@
 
 #include <assay/core/child_process.hpp>
 #include <assay/race.cuh>
+#include <assay/stats/random_source.hpp>
 
 #include <algorithm>
 #include <chrono>
