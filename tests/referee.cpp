@@ -4,9 +4,9 @@
 // are not accused, failing ones get one line, and nothing is left running.
 // assay-test-timeout: 900
 #include <assay/referee.hpp>
-#include <assay/report/document.hpp>
 
 #include <dlfcn.h>
+#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -185,10 +185,8 @@ TEST_CASE("the program judges names from its input, one line of JSON for each") 
   std::string const problem = "'" ASSAY_REFEREE_PROBLEM "' ";
   CHECK(run(problem + "--json --untimed") == 1);
   std::istringstream lines{assay::test::content(here / "out")};
-  std::vector<report::document> all;
-  for (std::string line; std::getline(lines, line);) {
-    all.push_back(report::document::parse(line));
-  }
+  std::vector<nlohmann::json> all;
+  for (std::string line; std::getline(lines, line);) { all.push_back(nlohmann::json::parse(line)); }
   REQUIRE(all.size() == 2);
   CHECK(all[0].at("candidate") == "plain.so");
   CHECK(all[0].at("outcome") == "NOT ACCUSED");
@@ -197,7 +195,7 @@ TEST_CASE("the program judges names from its input, one line of JSON for each") 
   CHECK(all[1].at("charges").at(0).at("kind") == "unwritten output");
 
   CHECK(run(problem + "plain.so --max-seconds 1 --json --seed 7") == 0);
-  auto const timed = report::document::parse(assay::test::content(here / "out"));
+  auto const timed = nlohmann::json::parse(assay::test::content(here / "out"));
   CHECK(timed.at("low") <= timed.at("ratio"));
   CHECK(timed.at("clock") == "wall");
   CHECK(timed.at("seconds_per_call").at("candidate") > 0);
