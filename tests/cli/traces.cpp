@@ -5,6 +5,7 @@
 #include "trace/golden.hpp"
 
 #include <assay/cli/explaining.hpp>
+#include <assay/cupti/variant_runs.hpp>
 #include <assay/trace/explanation.hpp>
 
 #include <CLI/CLI.hpp>
