@@ -40,8 +40,7 @@ class null_cast_options {
   /// for the host has fewer rows and items: two cores take some 20 s for 12 epochs.
   null_cast_parameters read(bool host, bool quick) const {
     auto of = given_;
-    if (host) { of.rows /= 4; }
-    of.rows = rows_.value_or(of.rows);
+    of.rows = rows_.value_or(host ? of.rows / 4 : of.rows);
     of.items = items_.value_or(host ? (quick ? 1 : 2) : (quick ? 10 : 100));
     of.pool_bytes = cli::value_of("--pool", [&] { return cli::parse_bytes(pool_); });
     cli::require_between("--rows", of.rows, std::int64_t{1}, std::int64_t{1} << 40);

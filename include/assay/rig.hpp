@@ -103,10 +103,11 @@ class rig {
   /// The same, each item submitted by `enqueue(lane, state, number)` instead of the workload.
   template <class Probe, class Enqueue>
   submit::batch_times run_items(int buffer_set, Probe&& probe, Enqueue&& enqueue) {
-    auto& state = buffer_sets_->at(static_cast<std::size_t>(buffer_set));
+    auto const set = static_cast<std::size_t>(buffer_set);
+    auto& state = buffer_sets_->at(set);
     restore(state);
-    return runner_.run([&](lane_type& where, int number) { enqueue(where, state, number); },
-                       buffer_set, probe);
+    return runner_.run([&](lane_type& where, int number) { enqueue(where, state, number); }, set,
+                       probe);
   }
 
   /// Runs one batch over poisoned outputs, and says which output is wrong, if any. Each lane runs

@@ -49,25 +49,23 @@ struct item_probe : submit::no_probe {
 };
 
 /// Splits the host time of the items of `batches` batches, each run by `run(rows)`, after two
-/// batches that grow the pools. Then `start_counting()`, one more batch, and `counts()`.
-profiled profile_batches(std::size_t items, int batches, std::function<void(item_row*)> const& run,
-                         std::function<void()> const& start_counting,
-                         std::function<mr::statistics()> const& counts);
+/// batches that grow the pools. Counts the calls of `memory` in one more batch.
+profiled profile_batches(std::size_t items, int batches, mr::call_counter& memory,
+                         std::function<void(item_row*)> const& run);
 
 template <class Watched>
 profiled profile_watched(Watched const& what, int batches) {
   rig<Watched> real{what};
   auto const& memory = what.memory.resource;
-  return profile_batches(
-      static_cast<std::size_t>(what.submit.batch_items()), batches,
-      [&](item_row* rows) {
-        real.run_items(0, item_probe{rows}, [&](auto& lane, auto& state, int number) {
-          memory.nanoseconds_on_this_thread() = 0;
-          workloads::enqueue(what.work, lane, state);
-          rows[number].allocation = memory.nanoseconds_on_this_thread();
-        });
-      },
-      [&] { memory.upstream().start_counting(); }, [&] { return memory.upstream().counts(); });
+  return profile_batches(static_cast<std::size_t>(what.submit.batch_items()), batches,
+                         memory.upstream(), [&](item_row* rows) {
+                           real.run_items(
+                               0, item_probe{rows}, [&](auto& lane, auto& state, int number) {
+                                 memory.nanoseconds_on_this_thread() = 0;
+                                 workloads::enqueue(what.work, lane, state);
+                                 rows[number].allocation = memory.nanoseconds_on_this_thread();
+                               });
+                         });
 }
 
 }  // namespace detail

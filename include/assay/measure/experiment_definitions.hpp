@@ -31,10 +31,8 @@ inline latency summarise_latency(std::vector<double> nanoseconds) {
   return {rank(0.5), rank(0.99), nanoseconds.back(), sum / static_cast<double>(nanoseconds.size())};
 }
 
-ASSAY_INLINE profiled profile_batches(std::size_t items, int batches,
-                                      std::function<void(item_row*)> const& run,
-                                      std::function<void()> const& start_counting,
-                                      std::function<mr::statistics()> const& counts) {
+ASSAY_INLINE profiled profile_batches(std::size_t items, int batches, mr::call_counter& memory,
+                                      std::function<void(item_row*)> const& run) {
   std::vector<double> total, allocation, lock_wait, launching;
   std::vector<item_row> rows;
   for (int batch = -2; batch < batches; ++batch) {
@@ -48,9 +46,9 @@ ASSAY_INLINE profiled profile_batches(std::size_t items, int batches,
       launching.push_back(std::max(0.0, row.times.total - row.times.lock_wait - row.allocation));
     }
   }
-  start_counting();
+  memory.start_counting();
   run(rows.data());
-  auto const did = counts();
+  auto const did = memory.counts();
   auto const timed = total.size();
   return {{summarise_latency(std::move(total)), summarise_latency(std::move(allocation)),
            summarise_latency(std::move(lock_wait)), summarise_latency(std::move(launching)), timed},

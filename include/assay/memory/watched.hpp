@@ -14,9 +14,18 @@
 
 namespace assay::mr {
 
+/// Counts of a resource of any type.
+class call_counter {
+ public:
+  virtual ~call_counter() = default;
+  /// Counts calls from now on, as `counted` does. No other thread may use the resource meanwhile.
+  virtual void start_counting() = 0;
+  virtual statistics counts() const = 0;
+};
+
 /// Any resource that serves streams of one type.
 template <class Stream>
-class any_resource {
+class any_resource : public call_counter {
  public:
   /// The blocks of a captured graph; see `capturable_memory`.
   class hold {
@@ -25,16 +34,11 @@ class any_resource {
     virtual void end() noexcept = 0;
   };
 
-  virtual ~any_resource() = default;
   virtual void* allocate(Stream stream, std::size_t bytes, std::size_t alignment) = 0;
   virtual void deallocate(Stream stream, void* block, std::size_t bytes,
                           std::size_t alignment) noexcept = 0;
   virtual std::unique_ptr<hold> capture(Stream stream) = 0;
   virtual void release(Stream stream) = 0;
-
-  /// Counts calls from now on, as `counted` does. No other thread may use the resource meanwhile.
-  virtual void start_counting() = 0;
-  virtual statistics counts() const = 0;
 };
 
 /// A handle to a resource whose type it hides, so that pipelines with different resources compile
@@ -110,26 +114,26 @@ class hidden_resource final : public any_resource<Stream> {
   using hold = typename any_resource<Stream>::hold;
 
  public:
-  explicit hidden_resource(R upstream) : upstream_(std::move(upstream)), counted_(upstream_) {}
+  explicit hidden_resource(R upstream) : counted_(std::move(upstream)) {}
 
   void* allocate(Stream stream, std::size_t bytes, std::size_t alignment) override {
     if (counting_) { return counted_.allocate(stream, bytes, alignment); }
-    return upstream_.allocate(stream, bytes, alignment);
+    return counted_.upstream().allocate(stream, bytes, alignment);
   }
   void deallocate(Stream stream, void* block, std::size_t bytes,
                   std::size_t alignment) noexcept override {
     if (counting_) { return counted_.deallocate(stream, block, bytes, alignment); }
-    upstream_.deallocate(stream, block, bytes, alignment);
+    counted_.upstream().deallocate(stream, block, bytes, alignment);
   }
   std::unique_ptr<hold> capture([[maybe_unused]] Stream stream) override {
     if constexpr (capturable_memory<R, Stream>) {
-      return std::unique_ptr<hold>{new hidden_hold{upstream_.capture(stream)}};
+      return std::unique_ptr<hold>{new hidden_hold{counted_.capture(stream)}};
     } else {
       return nullptr;
     }
   }
   void release([[maybe_unused]] Stream stream) override {
-    if constexpr (requires { upstream_.release(stream); }) { upstream_.release(stream); }
+    if constexpr (requires { counted_.release(stream); }) { counted_.release(stream); }
   }
   void start_counting() override {
     counted_.reset();
@@ -148,7 +152,6 @@ class hidden_resource final : public any_resource<Stream> {
     Hold blocks_;
   };
 
-  R upstream_;
   counted_resource<R> counted_;
   bool counting_ = false;
 };

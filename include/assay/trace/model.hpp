@@ -310,10 +310,8 @@ void keep_rows(std::vector<Row>& rows, Keep&& keep) {
 }
 
 /// Keeps the rows that begin at `at_ns` (since the trace's epoch) or later; the window then begins
-/// at `at_ns`. Devices, thread names and losses stay as they are. A template, so that only those
-/// who trim compile it for each type of rows.
-template <class Model>
-void trim_before(Model& of, std::int64_t at_ns) {
+/// at `at_ns`. Devices, thread names and losses stay as they are.
+inline void trim_before(model& of, std::int64_t at_ns) {
   auto const trim = [&](auto& rows) {
     keep_rows(rows, [&](auto const& row) {
       if constexpr (requires { row.at; }) {

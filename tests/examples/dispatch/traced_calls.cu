@@ -82,18 +82,8 @@ TEST_CASE("items of a prediction beside the stages of traced calls") {
       CHECK(of("idle_seconds") >= 0);
       if (auto const bytes = of("dram_bytes"); std::isfinite(bytes)) { CHECK(bytes > 0); }
     }
-    // A link is fitted to times of whole calls, and a choice needs the sum of the copies.
     std::map<std::string, std::vector<double>> errors;
-    double predicted_in = 0, traced_in = 0;
-    for (auto each : examples::stage_pairs(costs, timed)) {
-      if (each.stage == "copies_in") {
-        predicted_in = each.predicted;
-        traced_in = each.traced;
-        continue;
-      }
-      if (each.stage == "copies_back") {
-        each = {"copies", each.predicted + predicted_in, each.traced + traced_in};
-      }
+    for (auto const& each : examples::stage_pairs(costs, timed)) {
       // A link also has what copies add to a call, some 20 us; the recorder costs as much.
       if (each.traced < 400e-6) { continue; }
       errors[each.stage].push_back(each.predicted / each.traced - 1);
