@@ -14,6 +14,8 @@ LAYERS = [
     {"version", "core", "stats"},
     {"kernel", "memory", "submit", "host"},
     {"copy", "transfer", "arrays", "pool"},
+    {"callables"},
+    {"verify"},
     {"workload", "comm", "dispatch", "nn"},
     {"pipeline", "transformer"},
     {"rig"},
@@ -34,9 +36,9 @@ LOWERED = {
 }
 # Headers that stand just above their room: they hold what rooms of its layer found beside each other.
 RAISED = {
-    "trace/explanation.hpp": 7.5,
-    "transformer/answers.hpp": 7.5,
-    "transformer/traced_answers.cuh": 8.5,
+    "trace/explanation.hpp": 9.5,
+    "transformer/answers.hpp": 9.5,
+    "transformer/traced_answers.cuh": 10.5,
 }
 # What rooms of one layer, and the axes, may take from each other: contracts, never policies.
 AXES = {"memory", "submit", "copy", "transfer"}

@@ -7,6 +7,7 @@
 #endif
 
 #include <assay/arrays/setup_definitions.hpp>
+#include <assay/callables/callable_definitions.hpp>
 #include <assay/compare_definitions.hpp>
 #include <assay/dispatch/costs_definitions.hpp>
 #include <assay/dispatch/engine_definitions.hpp>

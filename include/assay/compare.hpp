@@ -55,7 +55,7 @@ comparison compare_all(std::vector<std::pair<std::string, F>> const& all, option
   auto const place = measure::detail::supported_place<measure::detail::on_stream<F>()>();
   measure::callable_list list{place, {}, std::move(chosen)};
   for (auto const& [name, callable] : all) {
-    list.entries.push_back(measure::erase(name, measure::detail::named(callable)));
+    list.entries.push_back(callables::erase(name, callables::detail::named(callable)));
   }
   return measure::compare_callables(list);
 }

@@ -65,7 +65,7 @@ class launch_support final : public callable_support {
     session_ = std::make_shared<launch_session>(place_, timed_by, chosen.cold_cache);
   }
   std::unique_ptr<subject> build(epoch const& now, std::string const& label,
-                                 work_factory const& make) const override {
+                                 callables::work_factory const& make) const override {
     return std::make_unique<launch_subject>(now, label, make, session_);
   }
   environment_watch watch() const override { return device_watch(place_); }
@@ -73,7 +73,7 @@ class launch_support final : public callable_support {
 
   /// True if all callables have captured the same pointers to memory that CUDA knows, and none to
   /// other writable memory, which may hold further pointers.
-  bool same_buffers(std::vector<captured_words> const& captured) const override {
+  bool same_buffers(std::vector<callables::captured_words> const& captured) const override {
     writable_memory const host;
     std::optional<std::set<std::uintptr_t>> common;
     for (auto const& words : captured) {

@@ -17,13 +17,13 @@ namespace assay {
 struct candidate {
   template <class F>
   candidate(std::string name, F callable, measure::constants of = {})
-      : called(measure::erase(std::move(name), measure::detail::named(std::move(callable)))),
+      : called(callables::erase(std::move(name), callables::detail::named(std::move(callable)))),
         place(measure::detail::supported_place<measure::detail::on_stream<F>()>()),
         constants(std::move(of)) {}
-  candidate(measure::erased_callable callable, measure::callable_place where)
+  candidate(callables::erased_callable callable, measure::callable_place where)
       : called(std::move(callable)), place(where) {}
 
-  measure::erased_callable called;
+  callables::erased_callable called;
   measure::callable_place place;
   measure::constants constants{};
   measure::constant_texts texts{};

@@ -41,9 +41,9 @@ auto callable_at(F& make, point const& at, type_list<Types...>) {
     static_assert(std::is_invocable_v<F&, point const&, std::type_identity<Types>...>,
                   "with parameters, each function takes an assay::point const& and, for each "
                   "parameter of types, a std::type_identity; it returns what compare takes");
-    return measure::detail::named(make(at, std::type_identity<Types>{}...));
+    return callables::detail::named(make(at, std::type_identity<Types>{}...));
   } else {
-    return measure::detail::named(make);
+    return callables::detail::named(make);
   }
 }
 
@@ -60,7 +60,8 @@ struct adding {
     std::apply(
         [&](Fs&... make) {
           std::size_t i = 0;
-          (list.entries.push_back(measure::erase(names[i++], callable_at<Swept>(make, at, chosen))),
+          (list.entries.push_back(
+               callables::erase(names[i++], callable_at<Swept>(make, at, chosen))),
            ...);
         },
         makes);
@@ -116,7 +117,7 @@ template <bool Swept, class... Lists, class... Fs>
 class own_experiment<Swept, std::tuple<Lists...>, Fs...> final : public erased_experiment {
   using first = std::tuple_element_t<0, std::tuple<Fs...>>;
   using first_types = type_list<typename first_of<Lists>::type...>;
-  static constexpr bool on_stream = measure::runs_on_stream<decltype(callable_at<Swept>(
+  static constexpr bool on_stream = callables::runs_on_stream<decltype(callable_at<Swept>(
       std::declval<first&>(), std::declval<point const&>(), first_types{}))>();
 
  public:

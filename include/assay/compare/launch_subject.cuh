@@ -39,7 +39,7 @@ namespace assay::measure {
 /// given stream by 100 us or more.
 class launch_subject final : public subject {
  public:
-  launch_subject(epoch const& now, std::string const& label, work_factory const& make,
+  launch_subject(epoch const& now, std::string const& label, callables::work_factory const& make,
                  std::shared_ptr<launch_session> session)
       : session_(std::move(session)),
         label_(label),
@@ -93,9 +93,9 @@ class launch_subject final : public subject {
   std::optional<cell> time_empty(int launches) override {
     nvtx_range const scope{"empty cell", category::measurement};
     device_guard const guard{session_->place()};
-    work const nothing{nullptr, [](void*, CUstream_st* on) {
-                         launch_session::enqueue_nothing(::cuda::stream_ref{on});
-                       }};
+    callables::work const nothing{nullptr, [](void*, CUstream_st* on) {
+                                    launch_session::enqueue_nothing(::cuda::stream_ref{on});
+                                  }};
     call(nothing, 2);  // as before other cells
     return timed(nothing, nullptr, launches);
   }
@@ -145,7 +145,7 @@ class launch_subject final : public subject {
   }
 
   /// Checks for errors of launches that failed to start, which a later call would report.
-  void call(work const& what, int times) {
+  void call(callables::work const& what, int times) {
     for (int i = 0; i < times; ++i) {
       nvtx_range const scope{"launch", category::gpu};
       what(stream_.get());
@@ -162,7 +162,7 @@ class launch_subject final : public subject {
   }
 
   /// Times launches in batches of as many as can be enqueued at once; `arrays` may be null.
-  cell timed(work const& what, setup* arrays, int launches) {
+  cell timed(callables::work const& what, setup* arrays, int launches) {
     bool const one_by_one = prepares() || (launches <= few && session_->primary() == clock::gpu);
     bool const alone =
         prepares() && (session_->primary() == clock::wall || session_->lines_persist());
@@ -185,7 +185,7 @@ class launch_subject final : public subject {
 
   /// Enqueues launches, in a held stream where the comparison holds streams, and waits for them.
   /// Returns their summed seconds.
-  cell batch(work const& what, setup* arrays, int launches, bool one_by_one) {
+  cell batch(callables::work const& what, setup* arrays, int launches, bool one_by_one) {
     bool const held = session_->held();
     bool const by_wall = session_->primary() == clock::wall;
     if (by_wall) {
@@ -238,7 +238,7 @@ class launch_subject final : public subject {
   /// callable enqueued anything: an empty kernel takes more than 0.5 us on every device.
   void learn_how_it_enqueues(buffers const& of) {
     if (!session_->held()) { return; }
-    auto const seconds_of = [&](work const& what, int launches) {
+    auto const seconds_of = [&](callables::work const& what, int launches) {
       return batch(what, of.arrays.get(), launches, true)[clock::gpu];
     };
     if (double const once = seconds_of(of.work, 1); once > 20e-6 || !session_->held()) { return; }

@@ -27,11 +27,11 @@ class callable_support {
  public:
   virtual ~callable_support() = default;
   virtual std::unique_ptr<subject> build(epoch const& now, std::string const& label,
-                                         work_factory const& make) const = 0;
+                                         callables::work_factory const& make) const = 0;
   virtual environment_watch watch() const = 0;
   virtual std::vector<ceiling> ceilings() const = 0;
   /// True if callables with these captured values are known to use the same buffers.
-  virtual bool same_buffers(std::vector<captured_words> const& captured) const = 0;
+  virtual bool same_buffers(std::vector<callables::captured_words> const& captured) const = 0;
 };
 
 namespace detail {
@@ -45,23 +45,23 @@ std::shared_ptr<callable_support> make_support(options const& chosen) {
 inline constexpr double immovable_placement = 0.15;
 
 /// True for all but factories.
-inline bool brings_buffers(erased_callable const& of) { return of.type.make == nullptr; }
-inline bool is_immovable(erased_callable const& of) {
+inline bool brings_buffers(callables::erased_callable const& of) { return of.type.make == nullptr; }
+inline bool is_immovable(callables::erased_callable const& of) {
   return brings_buffers(of) && of.type.copy == nullptr;
 }
 
 /// A callable of any kind as a factory. A factory is one object in all epochs. Work is copied to a
 /// new place for each buffer set and epoch, and work that cannot be copied stays where it is.
-inline work_factory factory_of(erased_callable const& from) {
-  return [type = from.type, callable = from.callable](setup& with) -> work {
+inline callables::work_factory factory_of(callables::erased_callable const& from) {
+  return [type = from.type, callable = from.callable](setup& with) -> callables::work {
     if (type.make != nullptr) { return type.make(callable.get(), with); }
     if (type.copy == nullptr) { return {callable, type.call}; }
-    return {placed_copy(type, callable.get(), with.draw_place()), type.call};
+    return {callables::detail::placed_copy(type, callable.get(), with.draw_place()), type.call};
   };
 }
 
 /// A closure of pointers and numbers has its pointers at multiples of their size.
-inline captured_words captured_by(erased_callable const& from) {
+inline callables::captured_words captured_by(callables::erased_callable const& from) {
   if (!from.type.is_plain_data) { return {}; }
   std::vector<std::uintptr_t> words(from.type.bytes / sizeof(std::uintptr_t));
   if (!words.empty()) {
@@ -72,7 +72,7 @@ inline captured_words captured_by(erased_callable const& from) {
 
 /// True if variants keep buffers in all epochs which are not those of all others.
 inline bool keeps_own_buffers(callable_list const& of, callable_support const& with) {
-  std::vector<captured_words> captured;
+  std::vector<callables::captured_words> captured;
   for (auto const& each : of.entries) {
     if (brings_buffers(each)) { captured.push_back(captured_by(each)); }
   }

@@ -7,11 +7,7 @@
 #include <assay/measure/callables.hpp>
 #include <assay/measure/host_subject.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -19,34 +15,6 @@
 
 namespace assay::measure {
 namespace detail {
-
-/// Memory at a random place in a block, for one callable. Its owner destroys the callable.
-inline std::shared_ptr<void> random_place(callable_type const& of, std::uint64_t random_bits,
-                                          auto const& construct) {
-  auto const spread = std::max<std::size_t>(4096, 4 * of.alignment);  // a page
-  std::align_val_t const alignment{std::max(of.alignment, alignof(std::max_align_t))};
-  std::shared_ptr<std::byte> const block{
-      static_cast<std::byte*>(::operator new(of.bytes + spread, alignment)),
-      [alignment](std::byte* memory) { ::operator delete(memory, alignment); }};
-  void* const at = block.get() + random_bits % (spread / of.alignment) * of.alignment;
-  construct(at);
-  return {at, [block, destroy = of.destroy](void* callable) { destroy(callable); }};
-}
-
-ASSAY_INLINE std::shared_ptr<void> placed(callable_type const& of, void* from,
-                                          std::uint64_t random_bits) {
-  return random_place(of, random_bits, [&](void* to) { of.move(to, from); });
-}
-ASSAY_INLINE std::shared_ptr<void> placed_copy(callable_type const& of, void const* from,
-                                               std::uint64_t random_bits) {
-  return random_place(of, random_bits, [&](void* to) { of.copy(to, from); });
-}
-ASSAY_INLINE void refuse_null_callable(std::string const& label) {
-  throw std::invalid_argument("\"" + label + "\" is a null callable: pass a function to time");
-}
-ASSAY_INLINE void refuse_null_work() {
-  throw std::invalid_argument("its factory returned a null callable");
-}
 
 /// Calls on the host by the wall clock.
 class host_support final : public callable_support {
@@ -58,13 +26,13 @@ class host_support final : public callable_support {
                                     : "host calls have no clock but wall");
   }
   std::unique_ptr<subject> build(epoch const& now, std::string const& label,
-                                 work_factory const& make) const override {
+                                 callables::work_factory const& make) const override {
     return std::make_unique<host_subject>(now, label, make, session_);
   }
   environment_watch watch() const override { return host_watch(); }
   std::vector<ceiling> ceilings() const override { return host_ceilings(); }
   /// A captured address on the host may be that of an object which owns other buffers.
-  bool same_buffers(std::vector<captured_words> const&) const override { return false; }
+  bool same_buffers(std::vector<callables::captured_words> const&) const override { return false; }
 
  private:
   std::shared_ptr<call_session> session_ = std::make_shared<call_session>();
@@ -79,7 +47,7 @@ ASSAY_INLINE callable_place host_calls() noexcept {
   return {clock::wall, most_launches, placement, detail::make_support<detail::host_support>};
 }
 
-ASSAY_INLINE variant variant_of(callable_place const& where, erased_callable called,
+ASSAY_INLINE variant variant_of(callable_place const& where, callables::erased_callable called,
                                 options chosen) {
   struct shared_instruments {
     std::shared_ptr<callable_support> support;

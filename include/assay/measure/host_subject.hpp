@@ -4,9 +4,9 @@
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
+#include <assay/callables/callable.hpp>
 #include <assay/core/lost_processor_time.hpp>
 #include <assay/core/nvtx_range.hpp>
-#include <assay/measure/callables.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/stats/random_source.hpp>
 
@@ -67,7 +67,7 @@ inline std::string host_error(std::string wrong, bool uses_cuda) {
 /// One buffer set: its arrays, and the work that reads and writes them.
 struct buffer_set {
   std::unique_ptr<setup> arrays;
-  measure::work work;
+  callables::work work;
 };
 
 /// What all host subjects of one comparison share, because all are timed in one way.
@@ -88,7 +88,7 @@ struct call_session {
 /// first content is restored before each call, outside the timed region.
 class host_subject final : public subject {
  public:
-  host_subject(epoch const& now, std::string const& label, work_factory const& make,
+  host_subject(epoch const& now, std::string const& label, callables::work_factory const& make,
                std::shared_ptr<call_session> session = std::make_shared<call_session>())
       : session_(std::move(session)) {
     for (int i = 0; i < 2; ++i) {
@@ -100,8 +100,9 @@ class host_subject final : public subject {
       session_->restores = session_->restores || set.arrays->has_state();
     }
     auto nothing = [] {};
-    auto const type = detail::work_type<callable_kind::host_call, decltype(nothing)>();
-    empty_ = {detail::placed(type, &nothing, sets_[0].arrays->draw_place()), type.call};
+    auto const type =
+        callables::detail::work_type<callables::callable_kind::host_call, decltype(nothing)>();
+    empty_ = {callables::detail::placed(type, &nothing, sets_[0].arrays->draw_place()), type.call};
   }
 
   void warm(int buffer_set, int launches) override {
@@ -155,7 +156,7 @@ class host_subject final : public subject {
   }
 
   template <class Prepare>
-  cell timed(work const& called, int calls, Prepare const& prepare) const {
+  cell timed(callables::work const& called, int calls, Prepare const& prepare) const {
     cell mean;
     double sum = 0;
     if (session_->restores || calls <= few_calls) {
@@ -184,7 +185,7 @@ class host_subject final : public subject {
 
   std::shared_ptr<call_session> session_;
   std::array<measure::buffer_set, 2> sets_;
-  work empty_;
+  callables::work empty_;
 };
 
 }  // namespace assay::measure

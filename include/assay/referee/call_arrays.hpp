@@ -3,8 +3,8 @@
 /// Internal to serve_problem.hpp: the arrays of one call.
 #pragma once
 
+#include <assay/arrays/guarded_store.hpp>
 #include <assay/referee/candidate_place.hpp>
-#include <assay/referee/guarded_store.hpp>
 #include <assay/referee/problem.hpp>
 #include <assay/referee/process_state.hpp>
 
@@ -60,7 +60,7 @@ class call_arrays {
         problem_(of),
         call_(what),
         n_(n),
-        store_(std::make_shared<guarded_store>(where.make_store(seed))) {
+        store_(std::make_shared<arrays::guarded_store>(where.make_store(seed))) {
     refresh({seed});
   }
 
@@ -157,7 +157,7 @@ class call_arrays {
   problem const& problem_;
   candidate_function const& call_;
   std::size_t n_;
-  std::shared_ptr<guarded_store> store_;
+  std::shared_ptr<arrays::guarded_store> store_;
   std::unique_ptr<setup> setup_;
   arguments arguments_;
   std::string float_change_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to serve_problem.hpp: arrays between red zones, which can be declared again in place.
+/// `guarded_store`: arrays between red zones, which can be declared again in place.
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
@@ -13,15 +13,14 @@
 #include <utility>
 #include <vector>
 
-namespace assay::referee_detail {
+namespace assay::arrays {
 
 /// Puts a red zone before and behind each array of another store.
-class guarded_store final : public arrays::array_store {
+class guarded_store final : public array_store {
  public:
   static constexpr std::size_t zone = 16 * 1024;
 
-  explicit guarded_store(std::unique_ptr<arrays::array_store> in)
-      : array_store(0), store_(std::move(in)) {}
+  explicit guarded_store(std::unique_ptr<array_store> in) : array_store(0), store_(std::move(in)) {}
 
   /// The next arrays lie where the first ones do. `keep` leaves outputs as they are: poisoning does
   /// nothing until the next rewind.
@@ -43,7 +42,7 @@ class guarded_store final : public arrays::array_store {
     return nullptr;
   }
 
-  void fill_random(void* to, std::size_t count, arrays::any_range const& range,
+  void fill_random(void* to, std::size_t count, any_range const& range,
                    std::uint64_t seed) override {
     store_->fill_random(to, count, range, seed);
   }
@@ -83,10 +82,10 @@ class guarded_store final : public arrays::array_store {
   }
   bool begins_blocks() const noexcept override { return true; }
 
-  std::unique_ptr<arrays::array_store> store_;
+  std::unique_ptr<array_store> store_;
   std::vector<block> blocks_;
   std::size_t next_ = 0;
   bool keeps_ = false;
 };
 
-}  // namespace assay::referee_detail
+}  // namespace assay::arrays
