@@ -25,7 +25,7 @@ OF_TOOLKIT = {"cuda", "cuda_mr", "nvtx3", "cublas", "cupti"}
 # stand beside several. check_headers.py precompiles these headers; check_structure.py sees to it that each
 # of ours includes them itself, and that no name is missing here.
 STANDARD = {
-    "algorithm": r"ranges::(?!enable_)\w+|clamp|(min|max)(_element)?|minmax(_element)?|(stable_)?sort|is_sorted|move|"
+    "algorithm": r"ranges::(?!enable_)\w+|clamp|(min|max)(_element)?|minmax(_element)?|(stable_)?sort|is_sorted|mismatch|move|"
                  r"(all|any|none)_of|(find|count|copy|replace)(_if)?|(upper|lower)_bound|(inplace_)?merge|binary_search|"
                  r"fill(_n)?|equal|adjacent_find|unique|reverse|rotate|nth_element|stable_partition|iter_swap",
     "any": r"any(_cast)?",
@@ -45,7 +45,7 @@ STANDARD = {
     "cstddef": r"size_t|ptrdiff_t|byte|max_align_t",
     "cstdint": r"u?int(8|16|32|64|max|ptr)_t",
     "cstdio": r"FILE|f(open|close|read|gets|printf)|s?n?printf|size_t",
-    "cstdlib": r"abs|free|aligned_alloc|getenv|ato[il]|size_t",
+    "cstdlib": r"abs|_Exit|free|aligned_alloc|getenv|ato[il]|size_t",
     "cstring": r"mem(cpy|set|cmp)|size_t",
     "ctime": r"tm|time_t|strftime|size_t",
     "deque": r"deque|erase(_if)?",

@@ -30,3 +30,4 @@
 #include <assay/serve/serve_definitions.hpp>
 #include <assay/submit/batch_definitions.hpp>
 #include <assay/submit/thread_team_definitions.hpp>
+#include <assay/verify_definitions.hpp>

@@ -12,3 +12,4 @@
 #include <assay/machine/clock_probe_definitions.cuh>
 #include <assay/measure/device_watch_definitions.hpp>
 #include <assay/referee_definitions.cuh>
+#include <assay/verify_definitions.cuh>

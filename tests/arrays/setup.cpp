@@ -486,7 +486,7 @@ TEST_CASE("a setup lists its arrays, and tells low precision from a wrong answer
   CHECK((all[0].data == x.data() && all[0].what == input && all[0].elements == 2000));
   CHECK((all[1].what == output && all[1].bytes == 8000));
   CHECK((all[2].data == z.data() && all[2].what == inout && all[2].elements == 3));
-  CHECK(all[3].what == other);
+  CHECK(all[3].what == scratch);
   CHECK((all[1].expected && all[1].is_result()));
   CHECK((!all[2].expected && all[2].is_result()));
   CHECK((!all[0].is_result() && !all[3].is_result()));

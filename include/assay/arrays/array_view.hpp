@@ -16,10 +16,10 @@ class setup;
 
 /// One array of a setup, in the order of declaration.
 struct declared_array {
-  enum class role { input, output, inout, other };
+  enum class role { input, output, inout, zeros, scratch };
   void* data = nullptr;
   std::size_t bytes = 0, elements = 0;
-  role what = role::other;
+  role what = role::scratch;
   bool expected = false;  ///< `setup::verify` compares its content with what is right
 
   /// True for arrays that hold results: `output` and `inout`.

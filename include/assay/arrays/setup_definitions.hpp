@@ -102,6 +102,7 @@ struct setup::state {
     std::unique_ptr<arrays::detail::expectation> expected{};
     std::span<std::byte const> callers{};  // the caller's elements of `from`, `inout`, `output_in`
     bool writes = false;                   // those elements, or copies of them
+    bool must_stay_zeros = false;
   };
 
   /// The entry of an array that calls write.
@@ -255,6 +256,7 @@ ASSAY_INLINE setup::declared_memory setup::declare_output(std::size_t n, std::si
 }
 ASSAY_INLINE setup::declared_memory setup::declare_zeros(std::size_t n, std::size_t element_bytes) {
   auto& made = state_->add("zeros", n, element_bytes);
+  made.must_stay_zeros = true;
   state_->store->fill(made.data, 0, made.bytes);
   return {made.data};
 }
@@ -310,7 +312,11 @@ ASSAY_INLINE std::vector<declared_array> setup::declared() const {
   using enum declared_array::role;
   std::vector<declared_array> all;
   for (auto const& each : state_->arrays) {
-    auto const what = each.is_input ? input : each.poison ? output : each.start ? inout : other;
+    auto const what = each.is_input          ? input
+                      : each.poison          ? output
+                      : each.start           ? inout
+                      : each.must_stay_zeros ? zeros
+                                             : scratch;
     all.push_back({each.data, each.bytes, each.elements, what, each.expected != nullptr});
   }
   return all;

@@ -182,18 +182,22 @@ consteval bool makes_something() {
   return false;
 }
 
+/// Moves work that a factory returned to a random place.
+template <class F>
+work made_work(F returned, setup& with) {
+  auto made = named(std::move(returned));
+  if constexpr (decltype(made)::kind != callable_kind::factory) {
+    if (is_null(made.callable)) { refuse_null_work(); }
+    auto const of = work_type<decltype(made)::kind, typename decltype(made)::type>();
+    return {placed(of, &made.callable, with.draw_place()), of.call};
+  }
+  return {};
+}
+
 /// Calls a factory, and moves the work that it returns to a random place.
 template <class F>
 work call_factory([[maybe_unused]] void* factory, [[maybe_unused]] setup& with) {
-  if constexpr (makes_something<F>()) {
-    auto made = named((*static_cast<F*>(factory))(with));
-    using type = typename decltype(made)::type;
-    if constexpr (decltype(made)::kind != callable_kind::factory) {
-      if (is_null(made.callable)) { refuse_null_work(); }
-      auto const of = work_type<decltype(made)::kind, type>();
-      return {placed(of, &made.callable, with.draw_place()), of.call};
-    }
-  }
+  if constexpr (makes_something<F>()) { return made_work((*static_cast<F*>(factory))(with), with); }
   return {};
 }
 

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to verify_definitions.hpp: one call over arrays between red zones, and what can be
+/// wrong with it.
+#pragma once
+
+#include <assay/arrays/guarded_store.hpp>
+#include <assay/arrays/setup.hpp>
+#include <assay/callables/callable.hpp>
+#include <assay/verify/call_place.hpp>
+#include <assay/verify/options.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::verify_detail {
+
+/// A factory without expectations: no failure of its work, but of the program.
+struct nothing_expected : std::invalid_argument {
+  nothing_expected()
+      : invalid_argument(
+            "verify: the factory expects nothing, so nothing would be checked: say what is right "
+            "by make.expect(array, f)") {}
+};
+
+/// What is declared for one call.
+struct declaration {
+  verify_detail::factory const& factory;
+  shape const& of;
+  special_values special;
+  std::uint64_t seed;
+};
+
+/// The arrays and the work of one size at fixed addresses.
+class guarded_call {
+ public:
+  explicit guarded_call(call_place& where)
+      : place_(where), store_(std::make_shared<arrays::guarded_store>(where.make_store())) {}
+  guarded_call(guarded_call const&) = delete;
+  guarded_call& operator=(guarded_call const&) = delete;
+  ~guarded_call() { work_ = {}; }  // it may use the arrays when it ends
+
+  /// Calls twice, over two kinds of poison. `watched(call)` runs each call. Returns what is wrong.
+  template <class Watched>
+  std::optional<std::string> examine(declaration const& how, Watched const& watched) {
+    auto wrong = declare(how);
+    if (!wrong) {
+      wrong = call([&] { watched([&] { place_.call(work_); }); });
+    }
+    if (!wrong) { wrong = arrays_->verify(); }
+    if (wrong) { return wrong; }
+    auto const first = contents(is_checked);
+    arrays_->restore();
+    cover(second_poison);
+    wrong = call([&] { watched([&] { place_.call(work_); }); });
+    if (wrong) { return "the same call once more: " + *wrong; }
+    auto const other = difference(first, contents(is_checked));
+    if (!other) { return {}; }
+    if (auto const why = arrays_->verify()) { return "the same call once more: " + *why; }
+    return "the same call once more gave other bits: " + *other;
+  }
+
+  /// Runs a call that was recorded in a graph.
+  template <class Watched>
+  std::optional<std::string> examine_recorded(declaration const& how, Watched const& watched) {
+    auto wrong = declare(how);
+    if (wrong) { return wrong; }
+    auto const before = contents(is_result);
+    std::optional<std::function<void()>> graph;
+    wrong = call([&] { watched([&] { graph = place_.record(work_); }); });
+    if (wrong || !graph) { return wrong; }
+    if (auto const early = difference(before, contents(is_result))) {
+      return "it works outside the stream that it is given: while a graph recorded the call, " +
+             *early + " changed";
+    }
+    wrong = call([&] { watched(*graph); });
+    if (!wrong) { wrong = arrays_->verify(); }
+    if (wrong) { return "in a captured graph: " + *wrong; }
+    return {};
+  }
+
+  /// Runs two calls at once.
+  template <class Watched>
+  static std::optional<std::string> examine_both(guarded_call& one, declaration const& first,
+                                                 guarded_call& two, declaration const& second,
+                                                 Watched const& watched) {
+    auto wrong = one.declare(first);
+    if (!wrong) { wrong = two.declare(second); }
+    if (wrong) { return wrong; }
+    bool done = false;
+    wrong = one.call([&] { watched([&] { done = one.place_.call_both(one.work_, two.work_); }); });
+    if (!wrong && !done) { return {}; }
+    if (!wrong) { wrong = one.arrays_->verify(); }
+    if (!wrong) { wrong = two.damage(); }
+    if (!wrong) { wrong = two.arrays_->verify(); }
+    if (wrong) { return "two calls at once, on two streams: " + *wrong; }
+    return {};
+  }
+
+ private:
+  using role = declared_array::role;
+  using bytes = std::vector<std::byte>;
+  static constexpr unsigned char first_poison = arrays::default_poison;
+  static constexpr unsigned char second_poison = 0x5A;  // 1.5e16 as a float
+
+  /// The content of an array at one moment.
+  struct content {
+    std::size_t index = 0, element_bytes = 1;
+    bytes data;
+  };
+
+  static bool is_checked(declared_array const& of) { return of.expected; }
+  static bool is_result(declared_array const& of) { return of.is_result(); }
+  static bool is_kept(declared_array const& of) {
+    return of.what == role::input || of.what == role::zeros;
+  }
+
+  /// Calls the factory. What it throws is wrong at this size, but for a lack of memory.
+  std::optional<std::string> declare(declaration const& how) {
+    work_ = {};
+    arrays_.reset();
+    try {
+      store_->rewind(false);
+      arrays_.emplace(store_, how.seed);
+      arrays_->allow_empty().with(how.special);
+      work_ = how.factory.make(*arrays_, how.of);
+    } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
+      return std::string{"the factory threw: "} + cause.what();
+    }
+    if (!arrays_->has_expectations()) { throw nothing_expected{}; }
+    cover(first_poison, true);
+    store_->finish();
+    return {};
+  }
+
+  /// Fills scratch memory, and outputs unless these hold their own poison.
+  void cover(unsigned char poison, bool scratch_alone = false) {
+    for (auto const& each : arrays_->declared()) {
+      if (each.what == role::scratch || (each.what == role::output && !scratch_alone)) {
+        store_->fill(each.data, poison, each.bytes);
+      }
+    }
+    store_->finish();
+  }
+
+  /// Runs one call, and says what is wrong beside its results.
+  template <class Run>
+  std::optional<std::string> call(Run const& run) {
+    auto const kept = contents(is_kept);
+    try {
+      run();
+    } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
+      return std::string{"the call threw: "} + cause.what();
+    }
+    if (auto wrong = damage()) { return wrong; }
+    auto changed = difference(kept, contents(is_kept));
+    if (changed) { *changed += ", which calls only read or leave as zeros, was changed"; }
+    return changed;
+  }
+
+  std::optional<std::string> damage() {
+    auto const* const at = store_->damaged();
+    if (at == nullptr) { return {}; }
+    auto const all = arrays_->declared();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].data == at) { return "it wrote before or behind array " + std::to_string(i); }
+    }
+    return "it wrote before or behind the first contents of an inout array";
+  }
+
+  template <class Which>
+  std::vector<content> contents(Which const& which) const {
+    auto const all = arrays_->declared();
+    std::vector<content> found;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!which(all[i])) { continue; }
+      bytes data(all[i].bytes);
+      store_->copy_out(data.data(), all[i].data, all[i].bytes);
+      found.push_back(
+          {i, all[i].bytes / std::max<std::size_t>(all[i].elements, 1), std::move(data)});
+    }
+    return found;
+  }
+
+  /// The first element that differs, in words.
+  static std::optional<std::string> difference(std::vector<content> const& before,
+                                               std::vector<content> const& now) {
+    for (std::size_t k = 0; k < before.size(); ++k) {
+      auto const& data = before[k].data;
+      auto const at = std::mismatch(data.begin(), data.end(), now[k].data.begin()).first;
+      if (at == data.end()) { continue; }
+      auto const element = static_cast<std::size_t>(at - data.begin()) / before[k].element_bytes;
+      return "element " + std::to_string(element) + " of array " + std::to_string(before[k].index);
+    }
+    return {};
+  }
+
+  call_place& place_;
+  std::shared_ptr<arrays::guarded_store> store_;
+  std::optional<setup> arrays_;
+  callables::work work_;
+};
+
+}  // namespace assay::verify_detail

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to verify_definitions.hpp: ends the process where a call does not end.
+#pragma once
+
+#include <assay/core/requirements.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace assay::verify_detail {
+
+/// Prints what runs and ends the process once a watched call has taken longer than its limit.
+class hang_watch {
+ public:
+  explicit hang_watch(double max_seconds)
+      : max_seconds_(max_seconds), thread_([this] { watch(); }) {}
+  hang_watch(hang_watch const&) = delete;
+  hang_watch& operator=(hang_watch const&) = delete;
+  ~hang_watch() {
+    {
+      std::lock_guard const lock{mutex_};
+      ends_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+  /// Watches one call, which `what` describes.
+  template <class Call>
+  void during(std::string what, Call const& call) {
+    struct watched {
+      hang_watch& by;
+      ~watched() { by.set({}); }
+    };
+    set(std::move(what));
+    watched const end{*this};
+    call();
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  void set(std::string what) {
+    std::lock_guard const lock{mutex_};
+    what_ = std::move(what);
+    begin_ = clock::now();
+  }
+
+  /// Wakes rarely, so that short calls cost a lock and no switch of threads.
+  void watch() {
+    std::chrono::duration<double> const limit{max_seconds_};
+    std::unique_lock lock{mutex_};
+    while (!ends_) {
+      changed_.wait_for(lock, limit / 4);
+      if (ends_ || what_.empty() || clock::now() - begin_ < limit) { continue; }
+      (void)std::fprintf(stderr,
+                         "assay::verify: %s: a call did not end within %g s; later cases did not "
+                         "run\n",
+                         what_.c_str(), max_seconds_);
+      std::_Exit(EXIT_FAILURE);
+    }
+  }
+
+  double max_seconds_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string what_;  // empty while no call runs
+  clock::time_point begin_;
+  bool ends_ = false;
+  std::thread thread_;  // the last member: it uses the others
+};
+
+}  // namespace assay::verify_detail

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to verify_definitions.hpp: the cases of a verification, and the search for a small one
+/// that fails.
+#pragma once
+
+#include <assay/arrays/guarded_store.hpp>
+#include <assay/memory/request.hpp>
+#include <assay/verify/call_place.hpp>
+#include <assay/verify/guarded_call.hpp>
+#include <assay/verify/hang_watch.hpp>
+#include <assay/verify/options.hpp>
+#include <assay/verify/sizes_definitions.hpp>
+#include <assay/verify/verification.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace assay::verify_detail {
+
+/// Values of one call: special ones, or a draw of random ones.
+struct value_kind {
+  special_values special = special_values::none;
+  std::uint64_t draw = 0;
+};
+
+/// The values of each size, the simplest first.
+inline constexpr std::array all_values{
+    value_kind{special_values::zeros}, value_kind{special_values::none, 0},
+    value_kind{special_values::none, 1}, value_kind{special_values::extremes},
+    value_kind{special_values::nan}};
+
+/// Runs all cases of one factory.
+class verifier {
+ public:
+  verifier(factory const& of, call_place& where, verify_options const& chosen)
+      : factory_(of), place_(where), options_(chosen), watch_(chosen.max_call_seconds) {}
+
+  verification run() {
+    auto shapes = shapes_to_try(options_.only, factory_.rank);
+    if (options_.huge && factory_.rank == 1) { shapes.emplace_back((std::size_t{1} << 29U) + 1); }
+    std::vector<shape> right;
+    for (auto const& each : shapes) {
+      if (seconds() > options_.max_seconds) {
+        leave_out(each, "the limit of " + in_text(options_.max_seconds) + " s was over");
+      } else if (run_all(each, all_values)) {
+        right.push_back(each);
+      }
+      if (!found_.failure.empty()) { return finished(); }
+    }
+    if (right.empty()) { return finished(); }
+    // Once more after larger sizes, which may have left something behind.
+    auto const& middle = right[right.size() / 2];
+    run_all(middle, std::array{value_kind{special_values::none, 2}});
+    for (auto const& each : {middle, right.back()}) {
+      if (found_.failure.empty()) { run_further_ways(each); }
+    }
+    return finished();
+  }
+
+ private:
+  static std::string in_text(double value) {
+    std::ostringstream text;
+    text << value;
+    return text.str();
+  }
+
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+  verification finished() {
+    found_.seconds = seconds();
+    return std::move(found_);
+  }
+
+  void leave_out(shape const& of, std::string const& why) {
+    found_.left_out.push_back("size " + to_string(of) + ": " + why);
+  }
+
+  static std::string words(shape const& of, value_kind const& values) {
+    auto const kind = std::string{to_string(values.special)} +
+                      (values.special == special_values::none ? " values" : "");
+    if (of.rank == 0) { return kind; }
+    return (of.rank == 1 ? "n = " : "") + to_string(of) + ", " + kind;
+  }
+
+  std::string repeat(shape const& of) const {
+    return "; repeat with assay::verify(..., {.seed = " + std::to_string(options_.seed) +
+           (of.rank == 0 ? "" : ", .only = {" + to_string(of) + "}") + "})";
+  }
+
+  /// All calls of one size in the same memory, so that addresses stay and values change. True where
+  /// all are right; else the first failure is searched for a smaller size.
+  template <class Values>
+  bool run_all(shape const& of, Values const& values) {
+    std::optional<guarded_call> in;
+    for (auto const& each : values) {
+      auto const wrong = examine(in, of, each);
+      if (left_out_) { return false; }
+      if (wrong) {
+        fail(of, each, *wrong);
+        return false;
+      }
+      ++found_.cases;
+    }
+    if (of.rank == 1) { largest_right_ = std::max(largest_right_, of[0]); }
+    return true;
+  }
+
+  /// The failure of one case in words. `in` is made where it is empty.
+  std::optional<std::string> examine(std::optional<guarded_call>& in, shape const& of,
+                                     value_kind const& values) {
+    left_out_ = false;
+    try {
+      if (!in) { in.emplace(place_); }
+      return in->examine({factory_, of, values.special, seed_of(values)},
+                         [&](auto const& call) { watch_.during(words(of, values), call); });
+    } catch (mr::out_of_memory const& full) {
+      leave_out(of, full.what());
+    } catch (std::bad_alloc const&) { leave_out(of, "no host memory"); }
+    in.reset();
+    left_out_ = true;
+    return {};
+  }
+
+  std::uint64_t seed_of(value_kind const& values) const {
+    return random_bits(options_.seed, values.draw);
+  }
+
+  /// Reports the smallest size that was found to fail, with the simplest values.
+  void fail(shape of, value_kind values, std::string wrong) {
+    if (place_.is_alive()) {
+      constexpr int tries = 24;
+      for (std::size_t i = 0; i < of.rank; ++i) {
+        std::size_t low = of.rank == 1 ? largest_right_ : 0;
+        for (int k = 0; k < tries && low + 1 < of[i]; ++k) {
+          auto smaller = of;
+          smaller.extents[i] = low + (of[i] - low) / 2;
+          if (auto const found = first_failure(smaller)) {
+            of = smaller;
+            std::tie(values, wrong) = *found;
+          } else {
+            low = smaller[i];
+          }
+          if (!place_.is_alive()) { break; }
+        }
+      }
+    }
+    report(of, values, wrong);
+  }
+
+  /// The simplest values that fail at a size which is allowed.
+  std::optional<std::pair<value_kind, std::string>> first_failure(shape const& of) {
+    if (!options_.only.allows(of)) { return {}; }
+    std::optional<guarded_call> in;
+    for (auto const& each : all_values) {
+      if (auto wrong = examine(in, of, each)) { return std::pair{each, *wrong}; }
+      if (left_out_) { return {}; }
+    }
+    return {};
+  }
+
+  void report(shape const& of, value_kind const& values, std::string const& wrong) {
+    found_.failure = words(of, values) + ": " + wrong + repeat(of);
+    for (std::size_t i = 0; i < of.rank; ++i) {
+      if (of[i] != 0) { continue; }
+      found_.failure += "; where 0 is no size, pass .only = assay::sizes{}.at_least(1)";
+      break;
+    }
+    if (!place_.is_alive()) {
+      found_.failure += "; the device takes no more work of this process: later cases did not run";
+    }
+  }
+
+  void run_further_ways(shape const& of) {
+    std::optional<guarded_call> one;
+    std::optional<guarded_call> two;
+    value_kind const first{};
+    value_kind const second{special_values::none, 1};
+    std::optional<std::string> wrong;
+    try {
+      one.emplace(place_);
+      two.emplace(place_);
+      auto const watched = [&](auto const& call) { watch_.during(words(of, first), call); };
+      wrong = one->examine_recorded({factory_, of, first.special, seed_of(first)}, watched);
+      if (!wrong) {
+        wrong =
+            guarded_call::examine_both(*one, {factory_, of, first.special, seed_of(first)}, *two,
+                                       {factory_, of, second.special, seed_of(second)}, watched);
+      }
+    } catch (mr::out_of_memory const& full) { leave_out(of, full.what()); }
+    if (wrong) { report(of, first, *wrong); }
+  }
+
+  factory const& factory_;
+  call_place& place_;
+  verify_options const& options_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  verification found_;
+  bool left_out_ = false;          ///< the last case found no memory
+  std::size_t largest_right_ = 0;  ///< of factories of one extent
+  hang_watch watch_;
+};
+
+}  // namespace assay::verify_detail
