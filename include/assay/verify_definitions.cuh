@@ -47,9 +47,9 @@ class device_place final : public call_place {
     one_.synchronize();
   }
 
-  /// A call that synchronises, allocates or looks at the device cannot be recorded.
+  /// A call that waits for its stream cannot be recorded.
   std::optional<std::function<void()>> record(callables::work const& what) override {
-    check(cudaStreamBeginCapture(one_.get(), cudaStreamCaptureModeThreadLocal));
+    check(cudaStreamBeginCapture(one_.get(), cudaStreamCaptureModeRelaxed));
     bool threw = false;
     try {
       what(one_.get());

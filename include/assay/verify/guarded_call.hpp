@@ -110,8 +110,8 @@ class guarded_call {
  private:
   using role = declared_array::role;
   using bytes = std::vector<std::byte>;
-  static constexpr unsigned char first_poison = arrays::default_poison;
-  static constexpr unsigned char second_poison = 0x5A;  // 1.5e16 as a float
+  static constexpr unsigned char scratch_poison = 0xFB;  // -2.6e36 as a float, unlike outputs
+  static constexpr unsigned char second_poison = 0x5A;   // 1.5e16
 
   /// The content of an array at one moment.
   struct content {
@@ -138,7 +138,7 @@ class guarded_call {
       return std::string{"the factory threw: "} + cause.what();
     }
     if (!arrays_->has_expectations()) { throw nothing_expected{}; }
-    cover(first_poison, true);
+    cover(scratch_poison, true);
     store_->finish();
     return {};
   }

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -46,7 +47,10 @@ inline constexpr std::array all_values{
 class verifier {
  public:
   verifier(factory const& of, call_place& where, verify_options const& chosen)
-      : factory_(of), place_(where), options_(chosen), watch_(chosen.max_call_seconds) {}
+      : factory_(of), place_(where), options_(chosen), watch_(chosen.max_call_seconds) {
+    require_time("max_seconds", chosen.max_seconds, chosen.max_seconds >= 0);
+    require_time("max_call_seconds", chosen.max_call_seconds, chosen.max_call_seconds > 0);
+  }
 
   verification run() {
     auto shapes = shapes_to_try(options_.only, factory_.rank);
@@ -75,6 +79,12 @@ class verifier {
     std::ostringstream text;
     text << value;
     return text.str();
+  }
+
+  static void require_time(char const* name, double value, bool holds) {
+    if (holds && std::isfinite(value)) { return; }
+    throw std::invalid_argument("verify: " + std::string{name} + " is " + in_text(value) +
+                                ": a number of seconds is needed");
   }
 
   double seconds() const {
@@ -142,21 +152,24 @@ class verifier {
 
   /// Reports the smallest size that was found to fail, with the simplest values.
   void fail(shape of, value_kind values, std::string wrong) {
-    if (place_.is_alive()) {
-      constexpr int tries = 24;
-      for (std::size_t i = 0; i < of.rank; ++i) {
-        std::size_t low = of.rank == 1 ? largest_right_ : 0;
-        for (int k = 0; k < tries && low + 1 < of[i]; ++k) {
-          auto smaller = of;
-          smaller.extents[i] = low + (of[i] - low) / 2;
-          if (auto const found = first_failure(smaller)) {
-            of = smaller;
-            std::tie(values, wrong) = *found;
-          } else {
-            low = smaller[i];
-          }
-          if (!place_.is_alive()) { break; }
-        }
+    auto const fails = [&](std::size_t i, std::size_t extent) {
+      auto smaller = of;
+      smaller.extents[i] = extent;
+      auto found = first_failure(smaller);
+      if (!found) { return false; }
+      of = smaller;
+      std::tie(values, wrong) = std::move(*found);
+      return true;
+    };
+    for (std::size_t i = 0; i < of.rank; ++i) {
+      // Small extents first, since larger ones may be right in between.
+      std::size_t low = of.rank == 1 ? largest_right_ : 0;
+      for (std::size_t few = low + 1; few < std::min(low + 4, of[i]) && !fails(i, few); ++few) {
+        low = few;
+      }
+      while (low + 1 < of[i]) {
+        auto const between = low + (of[i] - low) / 2;
+        if (!fails(i, between)) { low = between; }
       }
     }
     report(of, values, wrong);
@@ -164,7 +177,7 @@ class verifier {
 
   /// The simplest values that fail at a size which is allowed.
   std::optional<std::pair<value_kind, std::string>> first_failure(shape const& of) {
-    if (!options_.only.allows(of)) { return {}; }
+    if (!place_.is_alive() || !options_.only.allows(of)) { return {}; }
     std::optional<guarded_call> in;
     for (auto const& each : all_values) {
       if (auto wrong = examine(in, of, each)) { return std::pair{each, *wrong}; }

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `verify` on the host: right work passes, each kind of mistake is found and told, bad input is
+/// refused.
+
+#include "catch.hpp"
+
+#include <assay/verify.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <set>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace assay;
+using assay::test::contains;
+
+namespace {
+
+/// y = 2 x, by `work(n, x, y)`.
+template <class Work>
+verification of_scale(Work work, verify_options const& chosen = {}) {
+  return verify(
+      [work](setup& make, std::size_t n) {
+        auto const x = make.random<float>(n);
+        auto const y = make.output<float>(n);
+        make.expect(y, [x](std::size_t i) { return 2.0 * x.seeded(i); });
+        return [=] { work(n, x.data(), y.data()); };
+      },
+      chosen);
+}
+
+void scale(std::size_t n, float const* x, float* y) {
+  for (std::size_t i = 0; i < n; ++i) { y[i] = 2 * x[i]; }
+}
+
+std::string in_words(verification const& of) {
+  std::ostringstream text;
+  text << of;
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("right work passes at all sizes and values", "[verify]") {
+  auto const seen = of_scale(scale);
+  INFO(seen);
+  REQUIRE(seen);
+  CHECK(seen.cases > 100);
+  CHECK(seen.left_out.empty());
+  CHECK_THAT(in_words(seen), contains("right in " + std::to_string(seen.cases) + " cases"));
+}
+
+TEST_CASE("a mistake is told at the smallest size, with the call that repeats it", "[verify]") {
+  auto const late = [](std::size_t n, float const* x, float* y) { scale(n - (n > 700), x, y); };
+  auto const seen = of_scale(late, {.seed = 7});
+  CHECK_FALSE(seen);
+  CHECK_THAT(seen.failure, contains("n = 701, zeros: element 700 of array 1 was never written"));
+  CHECK_THAT(seen.failure, contains("repeat with assay::verify(..., {.seed = 7, .only = {701}})"));
+  auto const again = of_scale(late, {.seed = 7, .only = {701}});
+  CHECK(again.failure == seen.failure);
+  CHECK(of_scale(late, {.only = {700}}));
+}
+
+TEST_CASE("mistakes of all kinds are found", "[verify]") {
+  using floats = float const*;
+  CHECK_THAT(of_scale([](std::size_t n, floats x, float* y) {
+               scale(n, x, y);
+               if (n > 300) { y[n] = 0; }
+             }).failure,
+             contains("n = 301, zeros: it wrote before or behind array 1"));
+  CHECK_THAT(of_scale([](std::size_t n, floats x, float* y) {
+               scale(n, x, y);
+               if (n > 2) { y[-1] = 0; }
+             }).failure,
+             contains("n = 3, zeros: it wrote before or behind array 1"));
+  CHECK_THAT(of_scale([](std::size_t n, floats x, float* y) {
+               scale(n, x, y);
+               if (n > 5) { const_cast<float*>(x)[5] += 1; }
+             }).failure,
+             contains("n = 6, zeros: element 5 of array 0, which calls only read"));
+  CHECK_THAT(of_scale([](std::size_t n, floats x, float* y) {
+               scale(n, x, y);
+               for (std::size_t i = 0; i < n; ++i) {
+                 if (std::isnan(x[i])) { y[i] = 0; }
+               }
+             }).failure,
+             contains("n = 1, NaN: element 0 of array 1 is 0, expected nan"));
+  CHECK_THAT(of_scale([](std::size_t n, floats x, float* y) {
+               if (n == 0) { throw std::runtime_error("no elements"); }
+               scale(n, x, y);
+             }).failure,
+             contains("n = 0, zeros: the call threw: no elements") &&
+                 contains("pass .only = assay::sizes{}.at_least(1)"));
+  int calls = 0;
+  CHECK_THAT(of_scale([&calls](std::size_t n, floats x, float* y) {
+               scale(n, x, y);
+               if (n > 9 && ++calls % 2 == 0) { y[9] = 3; }
+             }).failure,
+             contains("n = 10, zeros: the same call once more: element 9 of array 1 is 3"));
+  // Within the tolerance, but not the same bits.
+  CHECK_THAT(of_scale([&calls](std::size_t n, floats x, float* y) {
+               scale(n, x, y);
+               if (n > 9 && ++calls % 2 == 0) { y[9] = std::nextafter(y[9], 2.0F); }
+             }).failure,
+             contains("once more gave other bits: element 9 of array 1"));
+  // Values of an earlier call, at the same addresses.
+  std::vector<float> kept;
+  CHECK_THAT(of_scale([&kept](std::size_t n, floats x, float* y) {
+               if (kept.size() != n) {
+                 kept.resize(n);
+                 scale(n, x, kept.data());
+               }
+               std::copy(kept.begin(), kept.end(), y);
+             }).failure,
+             contains("n = 1, random values: element 0 of array 1 is 0, expected"));
+}
+
+TEST_CASE("scratch memory is poison, and zeros must stay zeros", "[verify]") {
+  auto const with_scratch = [](bool writes) {
+    return verify([writes](setup& make, std::size_t n) {
+      auto const x = make.random<float>(n);
+      auto const sums = make.scratch<float>(1);
+      auto const y = make.output<float>(1);
+      make.expect(y,
+                  [x, n](std::span<double> wanted) {
+                    wanted[0] = 0;
+                    for (std::size_t i = 0; i < n; ++i) { wanted[0] += x.seeded(i); }
+                  },
+                  {0, 1e-1});
+      return [=] {
+        if (writes) { *sums.data() = 0; }
+        for (std::size_t i = 0; i < n; ++i) { *sums.data() += x.data()[i]; }
+        *y.data() = *sums.data();
+      };
+    });
+  };
+  CHECK(with_scratch(true));
+  CHECK_THAT(with_scratch(false).failure, contains("n = 0, zeros: element 0 of array 2 is -2.6"));
+
+  auto const counter = verify([](setup& make) {
+    auto const count = make.zeros<int>(2);
+    auto const y = make.output<int>(1);
+    make.expect(y, [](std::size_t) { return 1; });
+    return [=] { *y.data() = ++count.data()[1]; };
+  });
+  CHECK_THAT(counter.failure, contains("zeros: element 1 of array 0, which calls only read or "
+                                       "leave as zeros, was changed; repeat with "
+                                       "assay::verify(..., {.seed = 1})"));
+}
+
+TEST_CASE("shapes have tails in each direction, and shrink in each", "[verify]") {
+  auto const transpose = [](bool right) {
+    return verify([right](setup& make, std::size_t rows, std::size_t columns) {
+      auto const x = make.random<float>(rows * columns);
+      auto const y = make.output<float>(rows * columns);
+      make.expect(y, [=](std::size_t i) { return x.seeded(i % rows * columns + i / rows); });
+      return [=] {
+        auto const used = right || columns < 60 ? rows : rows - rows % 2;
+        for (std::size_t i = 0; i < used; ++i) {
+          for (std::size_t j = 0; j < columns; ++j) {
+            y.data()[j * rows + i] = x.data()[i * columns + j];
+          }
+        }
+      };
+    });
+  };
+  auto const right = transpose(true);
+  INFO(right);
+  CHECK(right);
+  CHECK_THAT(transpose(false).failure,
+             contains("{1, 60}, zeros: element 0 of array 1 was never written") &&
+                 contains(".only = {{1, 60}}"));
+}
+
+TEST_CASE("three extents and four are tried", "[verify]") {
+  std::set<std::array<std::size_t, 3>> tried;
+  auto const cube = verify([&tried](setup& make, std::size_t a, std::size_t b, std::size_t c) {
+    tried.insert({a, b, c});
+    auto const y = make.output<int>(a * b * c);
+    make.expect(y, [](std::size_t i) { return static_cast<int>(i); });
+    return [y] {
+      for (std::size_t i = 0; i < y.size(); ++i) { y.data()[i] = static_cast<int>(i); }
+    };
+  });
+  CHECK(cube);
+  CHECK(tried.contains({17, 31, 33}));
+  CHECK(verify([](setup& make, std::size_t a, std::size_t b, std::size_t c, std::size_t d) {
+    auto const y = make.output<char>(a * b * c * d);
+    make.expect(y, [](std::size_t) { return 1; });
+    return [y] { std::fill_n(y.data(), y.size(), char{1}); };
+  }));
+}
+
+TEST_CASE("rules of sizes hold for all sizes that are tried", "[verify]") {
+  std::set<std::size_t> tried;
+  auto const sizes_of = [&tried](sizes const& only) {
+    tried.clear();
+    auto const seen = of_scale(
+        [&tried](std::size_t n, float const* x, float* y) {
+          tried.insert(n);
+          scale(n, x, y);
+        },
+        {.only = only});
+    CHECK(seen);
+    return tried;
+  };
+  for (auto const n : sizes_of(sizes{}.multiple_of(12).at_least(1).at_most(5000))) {
+    INFO(n);
+    CHECK((n % 12 == 0 && n >= 1 && n <= 5000));
+  }
+  CHECK(tried.size() > 10);
+  for (auto const n : sizes_of(sizes{}.where([](std::size_t each) { return each % 2 == 1; }))) {
+    CHECK(n % 2 == 1);
+  }
+  CHECK(sizes_of({100, 7}) == std::set<std::size_t>{7, 100});
+  // The search for a smaller size keeps the rules, too.
+  CHECK_THAT(of_scale([](std::size_t, float const*, float*) {},
+                      {.only = sizes{}.multiple_of(12).at_least(1)})
+                 .failure,
+             contains("n = 12, "));
+}
+
+TEST_CASE("what cannot be verified is refused in words", "[verify]") {
+  auto const nothing = [](setup& make, std::size_t n) {
+    auto const y = make.output<int>(n);
+    return [y] {};
+  };
+  CHECK_THROWS_WITH(verify(nothing),
+                    contains("the factory expects nothing") && contains("make.expect(array, f)"));
+  CHECK_THROWS_WITH(of_scale(scale, {.only = sizes{}.at_least(2).at_most(1)}),
+                    contains("35 sizes none is allowed"));
+  CHECK_THROWS_WITH(of_scale(scale, {.only = {{64, 33}}}),
+                    contains("size {64, 33} has 2 extents, and the factory takes 1"));
+  CHECK_THROWS_WITH(of_scale(scale, {.only = sizes{}.multiple_of({4, 4})}),
+                    contains("the rule {4, 4} has 2 extents"));
+  CHECK_THROWS_WITH(sizes{}.multiple_of(0), contains("multiple of 0"));
+  CHECK_THROWS_WITH((shape{1, 2, 3, 4, 5}), contains("5 extents: at most 4"));
+  CHECK_THROWS_WITH(of_scale(scale, {.max_seconds = -1}), contains("max_seconds is -1"));
+  CHECK_THROWS_WITH(of_scale(scale, {.max_call_seconds = 0}), contains("max_call_seconds is 0"));
+}
+
+TEST_CASE("a factory that throws fails at that size, one without memory leaves it out",
+          "[verify]") {
+  auto const throwing = [](bool memory) {
+    return verify([memory](setup& make, std::size_t n) {
+      if (n >= 512 && memory) { throw std::bad_alloc{}; }
+      if (n >= 512) { throw std::runtime_error("too many for it"); }
+      auto const y = make.output<int>(n);
+      make.expect(y, [](std::size_t) { return 3; });
+      return [y] { std::fill_n(y.data(), y.size(), 3); };
+    });
+  };
+  CHECK_THAT(throwing(false).failure,
+             contains("n = 512, zeros: the factory threw: too many for it"));
+  auto const without = throwing(true);
+  CHECK(without);
+  REQUIRE(without.left_out.size() > 1);
+  CHECK(without.left_out[0] == "size 512: no host memory");
+}
+
+TEST_CASE("sizes beyond the time limit are named", "[verify]") {
+  auto const seen = of_scale(scale, {.max_seconds = 0});
+  CHECK_FALSE(seen);  // nothing ran
+  CHECK(seen.left_out.size() == 35);
+  CHECK(seen.left_out[0] == "size 0: the limit of 0 s was over");
+  CHECK_THAT(in_words(seen), contains("nothing was checked"));
+}
+
+TEST_CASE("a call that does not end is named, and ends the process", "[verify]") {
+  std::array<int, 2> ends{};
+  REQUIRE(pipe(ends.data()) == 0);
+  auto const child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    (void)of_scale(
+        [](std::size_t n, float const* x, float* y) {
+          scale(n, x, y);
+          while (n > 1) { std::this_thread::sleep_for(std::chrono::milliseconds{1}); }
+        },
+        {.max_call_seconds = 0.2});
+    std::_Exit(0);
+  }
+  close(ends[1]);
+  std::string told;
+  std::array<char, 256> part{};
+  for (ssize_t n = 0; (n = read(ends[0], part.data(), part.size())) > 0;) {
+    told.append(part.data(), static_cast<std::size_t>(n));
+  }
+  close(ends[0]);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE));
+  CHECK_THAT(told, contains("n = 2, zeros: a call did not end within 0.2 s"));
+}

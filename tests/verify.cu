@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `verify` on a device: what only streams, graphs and devices can show.
+
+#include "catch.hpp"
+
+#include <assay/core/stream.hpp>
+#include <assay/verify.cuh>
+
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+using namespace assay;
+using assay::test::contains;
+
+namespace {
+
+constexpr unsigned block = 128;
+
+__global__ void scale(std::size_t n, float const* x, float* y) {
+  auto const i = blockIdx.x * std::size_t{block} + threadIdx.x;
+  if (i < n) { y[i] = 2 * x[i]; }
+}
+__global__ void scale_without_tail(std::size_t n, float const* x, float* y) {
+  auto const i = blockIdx.x * std::size_t{block} + threadIdx.x;
+  y[i] = i < n ? 2 * x[i] : 0;
+}
+/// A vector of four from any element on, which the hardware refuses.
+__global__ void scale_in_fours(std::size_t n, float const* x, float* y) {
+  auto const i = threadIdx.x;
+  if (i + 5 > n) { return; }
+  auto const four = *reinterpret_cast<float4 const*>(x + 1);
+  y[i] = 2 * four.x;
+}
+__device__ float kept[1 << 21];
+__global__ void keep(std::size_t n, float const* x) {
+  auto const i = blockIdx.x * std::size_t{block} + threadIdx.x;
+  if (i < n) { kept[i] = 2 * x[i]; }
+}
+__global__ void bring(std::size_t n, float* y) {
+  auto const i = blockIdx.x * std::size_t{block} + threadIdx.x;
+  if (i < n) { y[i] = kept[i]; }
+}
+__global__ void wait_for(long long cycles) {
+  auto const begin = clock64();
+  while (clock64() - begin < cycles) {}
+}
+
+unsigned blocks(std::size_t n) { return static_cast<unsigned>((n + block - 1) / block); }
+
+template <class Launch>
+verification of_scale(Launch launch, verify_options const& chosen = {}) {
+  return verify(
+      [launch](setup& make, std::size_t n) {
+        auto const x = make.random<float>(n);
+        auto const y = make.output<float>(n);
+        make.expect(y, [x](std::size_t i) { return 2.0 * x.seeded(i); });
+        return [=](cudaStream_t on) {
+          if (n > 0) { launch(on, n, x.data(), y.data()); }
+        };
+      },
+      chosen);
+}
+
+verify_options fewer() {
+  return test::small() ? verify_options{.only = {0, 1, 129, 1025}} : verify_options{};
+}
+
+}  // namespace
+
+TEST_CASE("a right kernel passes at all sizes and values", "[verify]") {
+  auto const seen = of_scale([](cudaStream_t on, std::size_t n, float const* x,
+                                float* y) { scale<<<blocks(n), block, 0, on>>>(n, x, y); },
+                             fewer());
+  INFO(seen);
+  CHECK(seen);
+  CHECK(seen.left_out.empty());
+}
+
+TEST_CASE("a write behind the end is seen beside right results", "[verify]") {
+  auto const seen =
+      of_scale([](cudaStream_t on, std::size_t n, float const* x,
+                  float* y) { scale_without_tail<<<blocks(n), block, 0, on>>>(n, x, y); },
+               fewer());
+  CHECK_THAT(seen.failure, contains("n = 1, zeros: it wrote before or behind array 1"));
+}
+
+TEST_CASE("a launch that the device refuses is an error of that size", "[verify]") {
+  CHECK_THAT(
+      of_scale([](cudaStream_t on, std::size_t n, float const* x,
+                  float* y) { scale < < < blocks(n), n > 64 ? 4096 : block, 0, on >>> (n, x, y); },
+               fewer())
+          .failure,
+      contains("the call threw") && contains("cudaErrorInvalidConfiguration"));
+}
+
+TEST_CASE("work outside the given stream is found while a graph records the call", "[verify]") {
+  // A call that waits cannot be recorded, and is right without its stream, too.
+  auto const synchronous = of_scale(
+      [](cudaStream_t on, std::size_t n, float const* x, float* y) {
+        check(cudaStreamSynchronize(on));
+        scale<<<blocks(n), block>>>(n, x, y);
+        check(cudaDeviceSynchronize());
+      },
+      fewer());
+  CHECK(synchronous);
+  auto const own = std::make_shared<stream>(on::device{0});
+  auto const seen = of_scale(
+      [own](cudaStream_t, std::size_t n, float const* x, float* y) {
+        scale<<<blocks(n), block, 0, own->get()>>>(n, x, y);
+        while (cudaStreamQuery(own->get()) == cudaErrorNotReady) {}
+      },
+      fewer());
+  CHECK_THAT(seen.failure, contains("works outside the stream that it is given"));
+}
+
+TEST_CASE("calls that share memory are found on two streams at once", "[verify]") {
+  auto const seen = of_scale(
+      [](cudaStream_t on, std::size_t n, float const* x, float* y) {
+        keep<<<blocks(n), block, 0, on>>>(n, x);
+        wait_for<<<1, 1, 0, on>>>(2'000'000);  // a millisecond
+        bring<<<blocks(n), block, 0, on>>>(n, y);
+      },
+      fewer());
+  CHECK_THAT(seen.failure, contains("two calls at once, on two streams"));
+}
+
+TEST_CASE("a call that synchronises is verified, though no graph can record it", "[verify]") {
+  auto const seen = of_scale(
+      [](cudaStream_t on, std::size_t n, float const* x, float* y) {
+        scale<<<blocks(n), block, 0, on>>>(n, x, y);
+        check(cudaStreamSynchronize(on));
+      },
+      fewer());
+  INFO(seen);
+  CHECK(seen);
+}
+
+// Hidden: it leaves the device without work of this process, so that it has a process of its own.
+TEST_CASE("a misaligned load", "[.misaligned]") {
+  std::puts(of_scale(
+                [](cudaStream_t on, std::size_t n, float const* x, float* y) {
+                  scale<<<blocks(n), block, 0, on>>>(n, x, y);
+                  scale_in_fours<<<1, 1, 0, on>>>(n, x, y);
+                },
+                {.only = {0, 1, 257, 513}})
+                .failure.c_str());
+}
+
+TEST_CASE("an error that ends the device's work names its size and what did not run", "[verify]") {
+  auto* const child = popen("/proc/$PPID/exe '[.misaligned]'", "r");
+  REQUIRE(child != nullptr);
+  std::string told;
+  std::array<char, 256> part{};
+  while (std::fgets(part.data(), part.size(), child) != nullptr) { told += part.data(); }
+  pclose(child);
+  CHECK_THAT(told, contains("n = 257, zeros: the call threw") &&
+                       contains("cudaErrorMisalignedAddress") &&
+                       contains("later cases did not run"));
+}
