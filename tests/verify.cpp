@@ -272,6 +272,25 @@ TEST_CASE("a factory that throws fails at that size, one without memory leaves i
   CHECK(without.left_out[0] == "size 512: no host memory");
 }
 
+TEST_CASE("results without expectations are named, and progress is told", "[verify]") {
+  std::vector<std::string> told;
+  auto const seen = verify(
+      [](setup& make, std::size_t n) {
+        auto const y = make.output<int>(n);
+        auto const sum = make.output<int>(1);
+        make.expect(y, [](std::size_t) { return 3; });
+        return [=] {
+          std::fill_n(y.data(), n, 3);
+          *sum.data() = static_cast<int>(3 * n);
+        };
+      },
+      {.only = {1, 257}, .progress = [&](std::string const& words) { told.push_back(words); }});
+  CHECK(seen);
+  CHECK(seen.notes ==
+        std::vector<std::string>{"array 1 is not checked: nothing is expected of it"});
+  CHECK(told == std::vector<std::string>{"size 1, 1 of 2", "size 257, 2 of 2"});
+}
+
 TEST_CASE("sizes beyond the time limit are named", "[verify]") {
   auto const seen = of_scale(scale, {.max_seconds = 0});
   CHECK_FALSE(seen);  // nothing ran

@@ -107,6 +107,17 @@ class guarded_call {
     return {};
   }
 
+  /// The results that nothing is expected of.
+  std::vector<std::string> unchecked() const {
+    auto const all = arrays_->declared();
+    std::vector<std::string> found;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].is_result() || all[i].expected) { continue; }
+      found.push_back("array " + std::to_string(i) + " is not checked: nothing is expected of it");
+    }
+    return found;
+  }
+
  private:
   using role = declared_array::role;
   using bytes = std::vector<std::byte>;

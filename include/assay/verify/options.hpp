@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace assay {
 
@@ -29,6 +30,8 @@ struct verify_options {
   /// A call that takes longer ends the process with a message on the standard error: neither a
   /// thread nor a kernel can be stopped.
   double max_call_seconds = 60;
+  /// Hears of each size before it is tried: "size 257, 16 of 35".
+  std::function<void(std::string const&)> progress{};
   /// The device of launches; the current one if there is none.
   std::optional<on::device> place{};
 };

@@ -56,7 +56,12 @@ class verifier {
     auto shapes = shapes_to_try(options_.only, factory_.rank);
     if (options_.huge && factory_.rank == 1) { shapes.emplace_back((std::size_t{1} << 29U) + 1); }
     std::vector<shape> right;
-    for (auto const& each : shapes) {
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      auto const& each = shapes[i];
+      if (options_.progress) {
+        options_.progress("size " + to_string(each) + ", " + std::to_string(i + 1) + " of " +
+                          std::to_string(shapes.size()));
+      }
       if (seconds() > options_.max_seconds) {
         leave_out(each, "the limit of " + in_text(options_.max_seconds) + " s was over");
       } else if (run_all(each, all_values)) {
@@ -124,7 +129,7 @@ class verifier {
         fail(of, each, *wrong);
         return false;
       }
-      ++found_.cases;
+      if (found_.cases++ == 0) { found_.notes = in->unchecked(); }
     }
     if (of.rank == 1) { largest_right_ = std::max(largest_right_, of[0]); }
     return true;
