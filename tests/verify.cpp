@@ -272,6 +272,33 @@ TEST_CASE("a factory that throws fails at that size, one without memory leaves i
   CHECK(without.left_out[0] == "size 512: no host memory");
 }
 
+TEST_CASE("scalars take all their values, and failures name them", "[verify]") {
+  std::set<std::array<double, 2>> seen_pairs;
+  auto const axpb = [&](bool fixed) {
+    return verify(
+        [&seen_pairs, fixed](setup& make, std::size_t n) {
+          auto const a = make.scalar("a", {1.0F, 0.0F, -2.5F});
+          auto const b = make.scalar("b", {3, 7});
+          seen_pairs.insert({a, static_cast<double>(b)});
+          auto const x = make.random<float>(n);
+          auto const y = make.output<float>(n);
+          make.expect(y, [=](std::size_t i) { return double{a} * x.seeded(i) + b; });
+          return [=] {
+            auto const used = fixed ? 3 : b;
+            for (std::size_t i = 0; i < n; ++i) {
+              y.data()[i] = a * x.data()[i] + static_cast<float>(used);
+            }
+          };
+        },
+        {.only = sizes{}.at_least(1)});
+  };
+  auto const right = axpb(false);
+  INFO(right);
+  CHECK(right);
+  CHECK(seen_pairs.size() == 6);
+  CHECK_THAT(axpb(true).failure, contains("n = 1, ") && contains("b = 7: element 0 of array 1"));
+}
+
 TEST_CASE("results without expectations are named, and progress is told", "[verify]") {
   std::vector<std::string> told;
   auto const seen = verify(

@@ -12,6 +12,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -137,6 +138,15 @@ class setup {
     return view<T>(n, declare_scratch(n, sizeof_element<T>()));
   }
 
+  /// A number that calls take: one of `values`. `verify` tries all of them, and failures name the
+  /// number; comparisons take the first one.
+  template <number T>
+  T scalar(std::string name, std::initializer_list<T> values) {
+    T const value = values.begin()[choose(values.size())];
+    note_scalar(std::move(name), static_cast<double>(value));
+    return value;
+  }
+
   /// The bytes that one call must move, whatever its implementation. The last call counts.
   void moves(double bytes);
   /// The floating-point operations that one call must do. The last call counts.
@@ -178,6 +188,12 @@ class setup {
                   });
   }
 
+  /// Selects the values of scalars that are declared from now on. All numbers from 0 on together
+  /// select all combinations of values.
+  setup& choose_scalars(std::uint64_t number);
+  /// The scalars in words, such as "alpha = 0.5, beta = 0"; empty without any.
+  std::string const& scalars() const noexcept;
+
   /// Overwrites all arrays of `output` with their poison.
   void poison();
   /// Random bits that decide a place in memory, others for each buffer set.
@@ -214,6 +230,9 @@ class setup {
                                  unsigned char poison);
   declared_memory declare_zeros(std::size_t n, std::size_t element_bytes);
   declared_memory declare_scratch(std::size_t n, std::size_t element_bytes);
+  /// The index of one of so many values. Throws `std::invalid_argument` for none.
+  std::size_t choose(std::size_t count);
+  void note_scalar(std::string name, double value);
   void expect_values(void* array, std::size_t size, arrays::detail::right_values right,
                      tolerance allowed);
   void expect_judged(void* array, std::size_t size, std::size_t element_bytes,

@@ -162,6 +162,8 @@ struct setup::state {
   std::vector<void*> shared{};  // arrays of the first lane; null where an array is not shared
   std::vector<std::shared_ptr<std::vector<std::byte>>> kept{};  // elements of special values
   special_values special = special_values::none;
+  std::uint64_t choice = 0;  // of scalars; each declaration takes a digit of it
+  std::string scalars{};     // in words
   bool may_be_empty = false;
   bool has_nan = false;  // an array has, or may have, NaN on purpose
   bool fresh = true;
@@ -203,6 +205,21 @@ ASSAY_INLINE void setup::does(double flops) {
   detail::require_amount("does", flops);
   state_->flops = flops;
 }
+ASSAY_INLINE setup& setup::choose_scalars(std::uint64_t number) {
+  state_->choice = number;
+  return *this;
+}
+ASSAY_INLINE std::size_t setup::choose(std::size_t count) {
+  if (count == 0) { throw std::invalid_argument("setup.scalar: a scalar needs a value"); }
+  auto const index = state_->choice % count;
+  state_->choice /= count;
+  return index;
+}
+ASSAY_INLINE void setup::note_scalar(std::string name, double value) {
+  auto& text = state_->scalars;
+  text += (text.empty() ? "" : ", ") + std::move(name) + " = " + arrays::detail::in_text(value, 6);
+}
+ASSAY_INLINE std::string const& setup::scalars() const noexcept { return state_->scalars; }
 ASSAY_INLINE double setup::bytes() const noexcept { return state_->bytes; }
 ASSAY_INLINE double setup::flops() const noexcept { return state_->flops; }
 ASSAY_INLINE std::uint64_t setup::draw_place() noexcept { return state_->store->draw_place(); }

@@ -39,6 +39,7 @@ struct declaration {
   shape const& of;
   special_values special;
   std::uint64_t seed;
+  std::uint64_t scalars;  ///< selects the values of scalars
 };
 
 /// The arrays and the work of one size at fixed addresses.
@@ -107,6 +108,9 @@ class guarded_call {
     return {};
   }
 
+  /// The scalars of the last call in words.
+  std::string scalars() const { return arrays_ ? arrays_->scalars() : std::string{}; }
+
   /// The results that nothing is expected of.
   std::vector<std::string> unchecked() const {
     auto const all = arrays_->declared();
@@ -143,7 +147,7 @@ class guarded_call {
     try {
       store_->rewind(false);
       arrays_.emplace(store_, how.seed);
-      arrays_->allow_empty().with(how.special);
+      arrays_->allow_empty().with(how.special).choose_scalars(how.scalars);
       work_ = how.factory.make(*arrays_, how.of);
     } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
       return std::string{"the factory threw: "} + cause.what();

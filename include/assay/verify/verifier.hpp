@@ -25,7 +25,6 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -105,9 +104,10 @@ class verifier {
     found_.left_out.push_back("size " + to_string(of) + ": " + why);
   }
 
-  static std::string words(shape const& of, value_kind const& values) {
+  static std::string words(shape const& of, value_kind const& values, std::string const& scalars) {
     auto const kind = std::string{to_string(values.special)} +
-                      (values.special == special_values::none ? " values" : "");
+                      (values.special == special_values::none ? " values" : "") +
+                      (scalars.empty() ? "" : ", " + scalars);
     if (of.rank == 0) { return kind; }
     return (of.rank == 1 ? "n = " : "") + to_string(of) + ", " + kind;
   }
@@ -123,10 +123,10 @@ class verifier {
   bool run_all(shape const& of, Values const& values) {
     std::optional<guarded_call> in;
     for (auto const& each : values) {
-      auto const wrong = examine(in, of, each);
+      auto wrong = examine(in, of, each);
       if (left_out_) { return false; }
       if (wrong) {
-        fail(of, each, *wrong);
+        fail(of, std::move(*wrong));
         return false;
       }
       if (found_.cases++ == 0) { found_.notes = in->unchecked(); }
@@ -135,14 +135,23 @@ class verifier {
     return true;
   }
 
-  /// The failure of one case in words. `in` is made where it is empty.
-  std::optional<std::string> examine(std::optional<guarded_call>& in, shape const& of,
-                                     value_kind const& values) {
+  /// What was wrong with one case.
+  struct mistake {
+    value_kind values;
+    std::string scalars, text;
+  };
+
+  /// Runs one case. `in` is made where it is empty.
+  std::optional<mistake> examine(std::optional<guarded_call>& in, shape const& of,
+                                 value_kind const& values) {
     left_out_ = false;
     try {
       if (!in) { in.emplace(place_); }
-      return in->examine({factory_, of, values.special, seed_of(values)},
-                         [&](auto const& call) { watch_.during(words(of, values), call); });
+      auto const wrong = in->examine(declared(of, values), [&](auto const& call) {
+        watch_.during(words(of, values, in->scalars()), call);
+      });
+      if (!wrong) { return {}; }
+      return mistake{values, in->scalars(), *wrong};
     } catch (mr::out_of_memory const& full) {
       leave_out(of, full.what());
     } catch (std::bad_alloc const&) { leave_out(of, "no host memory"); }
@@ -151,19 +160,22 @@ class verifier {
     return {};
   }
 
-  std::uint64_t seed_of(value_kind const& values) const {
-    return random_bits(options_.seed, values.draw);
+  /// Each size meets other scalars with the same values, and all of them with some values.
+  declaration declared(shape const& of, value_kind const& values) const {
+    auto const number =
+        static_cast<std::uint64_t>(values.special) * all_values.size() + values.draw + of[0];
+    return {factory_, of, values.special, random_bits(options_.seed, values.draw), number};
   }
 
   /// Reports the smallest size that was found to fail, with the simplest values.
-  void fail(shape of, value_kind values, std::string wrong) {
+  void fail(shape of, mistake wrong) {
     auto const fails = [&](std::size_t i, std::size_t extent) {
       auto smaller = of;
       smaller.extents[i] = extent;
       auto found = first_failure(smaller);
       if (!found) { return false; }
       of = smaller;
-      std::tie(values, wrong) = std::move(*found);
+      wrong = std::move(*found);
       return true;
     };
     for (std::size_t i = 0; i < of.rank; ++i) {
@@ -177,22 +189,22 @@ class verifier {
         if (!fails(i, between)) { low = between; }
       }
     }
-    report(of, values, wrong);
+    report(of, wrong);
   }
 
   /// The simplest values that fail at a size which is allowed.
-  std::optional<std::pair<value_kind, std::string>> first_failure(shape const& of) {
+  std::optional<mistake> first_failure(shape const& of) {
     if (!place_.is_alive() || !options_.only.allows(of)) { return {}; }
     std::optional<guarded_call> in;
     for (auto const& each : all_values) {
-      if (auto wrong = examine(in, of, each)) { return std::pair{each, *wrong}; }
+      if (auto wrong = examine(in, of, each)) { return wrong; }
       if (left_out_) { return {}; }
     }
     return {};
   }
 
-  void report(shape const& of, value_kind const& values, std::string const& wrong) {
-    found_.failure = words(of, values) + ": " + wrong + repeat(of);
+  void report(shape const& of, mistake const& wrong) {
+    found_.failure = words(of, wrong.values, wrong.scalars) + ": " + wrong.text + repeat(of);
     for (std::size_t i = 0; i < of.rank; ++i) {
       if (of[i] != 0) { continue; }
       found_.failure += "; where 0 is no size, pass .only = assay::sizes{}.at_least(1)";
@@ -204,23 +216,21 @@ class verifier {
   }
 
   void run_further_ways(shape const& of) {
-    std::optional<guarded_call> one;
-    std::optional<guarded_call> two;
     value_kind const first{};
     value_kind const second{special_values::none, 1};
-    std::optional<std::string> wrong;
     try {
-      one.emplace(place_);
-      two.emplace(place_);
-      auto const watched = [&](auto const& call) { watch_.during(words(of, first), call); };
-      wrong = one->examine_recorded({factory_, of, first.special, seed_of(first)}, watched);
+      guarded_call one{place_};
+      guarded_call two{place_};
+      auto const watched = [&](auto const& call) {
+        watch_.during(words(of, first, one.scalars()), call);
+      };
+      auto wrong = one.examine_recorded(declared(of, first), watched);
       if (!wrong) {
-        wrong =
-            guarded_call::examine_both(*one, {factory_, of, first.special, seed_of(first)}, *two,
-                                       {factory_, of, second.special, seed_of(second)}, watched);
+        wrong = guarded_call::examine_both(one, declared(of, first), two, declared(of, second),
+                                           watched);
       }
+      if (wrong) { report(of, {first, one.scalars(), *wrong}); }
     } catch (mr::out_of_memory const& full) { leave_out(of, full.what()); }
-    if (wrong) { report(of, first, *wrong); }
   }
 
   factory const& factory_;
