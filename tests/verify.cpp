@@ -353,3 +353,33 @@ TEST_CASE("a call that does not end is named, and ends the process", "[verify]")
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE));
   CHECK_THAT(told, contains("n = 2, zeros: a call did not end within 0.2 s"));
 }
+
+TEST_CASE("another implementation says what is right, and is checked where arrays are small",
+          "[verify]") {
+  auto const scaled_by = [](float factor, float reference_factor, bool checks) {
+    return verify(
+        [=](setup& make, std::size_t n) {
+          auto const x = make.random<float>(n);
+          auto const y = make.output<float>(n);
+          auto const count = make.output<int>(n);
+          auto const reference = [=](float* out) {
+            for (std::size_t i = 0; i < n; ++i) { out[i] = reference_factor * x.data()[i]; }
+          };
+          if (checks) {
+            make.expect_from(y, reference, [x](std::size_t i) { return 2.0 * x.seeded(i); });
+          } else {
+            make.expect_from(y, reference);
+          }
+          make.expect_from(count, [n](int* out) { std::fill_n(out, n, 5); });
+          return [=] {
+            for (std::size_t i = 0; i < n; ++i) { y.data()[i] = factor * x.data()[i]; }
+            std::fill_n(count.data(), n, 5);
+          };
+        },
+        {.only = {0, 33, 100'000}});
+  };
+  CHECK(scaled_by(2, 2, true));
+  CHECK(scaled_by(3, 3, false));  // nothing tells that both are wrong
+  CHECK_THAT(scaled_by(3, 3, true).failure, contains("the reference itself is wrong: element"));
+  CHECK_THAT(scaled_by(3, 2, false).failure, contains("random values: element 0 of array 1 is"));
+}

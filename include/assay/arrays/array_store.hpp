@@ -56,6 +56,8 @@ class array_store {
   virtual void copy_out(void* host, void const* from, std::size_t bytes) = 0;
   /// Waits until all work on the store's stream is complete.
   virtual void finish() {}
+  /// The stream in whose order all functions run; null on a host.
+  virtual void* stream() const noexcept { return nullptr; }
   /// True for stores that use a caller's host memory itself instead of a copy.
   virtual bool takes_callers_memory() const noexcept { return false; }
 

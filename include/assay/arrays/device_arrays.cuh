@@ -104,6 +104,7 @@ class device_array_store final : public array_store {
     finish();
   }
   void finish() override { check(cudaStreamSynchronize(stream_.get())); }
+  void* stream() const noexcept override { return stream_.get(); }
 
  private:
   struct device_free {

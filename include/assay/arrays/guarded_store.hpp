@@ -59,6 +59,7 @@ class guarded_store final : public array_store {
     store_->copy_out(host, from, bytes);
   }
   void finish() override { store_->finish(); }
+  void* stream() const noexcept override { return store_->stream(); }
 
  private:
   static constexpr unsigned char mark = 0xA5;

@@ -14,6 +14,9 @@
 #include <type_traits>
 #include <utility>
 
+/// The type behind `cudaStream_t`, declared here so that no CUDA header is needed.
+struct CUstream_st;
+
 namespace assay::arrays::detail {
 
 /// A function that writes right values of type `wanted`, and their permitted errors where it is of
@@ -28,6 +31,21 @@ struct right_values {
 
 /// Returns the error in an array, if it has one.
 using array_judge = std::function<std::optional<std::string>(void const* got, std::size_t size)>;
+
+/// Runs a reference on a stream, which a host ignores.
+using reference_run = std::function<void(void* out, void* stream)>;
+
+template <class T, class F>
+reference_run reference_by(F reference) {
+  return [reference = std::move(reference)](void* out, [[maybe_unused]] void* stream) mutable {
+    auto* const to = static_cast<T*>(out);
+    if constexpr (std::is_invocable_v<F&, T*>) {
+      reference(to);
+    } else {
+      reference(to, static_cast<CUstream_st*>(stream));
+    }
+  };
+}
 
 /// The function of a call of `setup::expect`, of any of its three forms.
 template <number T, class F>

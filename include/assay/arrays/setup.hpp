@@ -176,6 +176,25 @@ class setup {
                   "setup.expect compares arithmetic types: for others, such as half types, call "
                   "expect_that(array, judge)");
   }
+  /// The same by another implementation, for sizes whose right values a host computes too slowly.
+  /// `reference(T* out, cudaStream_t)`, or `reference(T* out)` on the host, writes what is right.
+  /// It reads inputs alone, and runs once, at the first check, on the stream of the arrays.
+  template <number T, class F>
+  void expect_from(array_view<T> array, F reference, tolerance allowed = default_tolerance<T>) {
+    arrays::detail::right_values only_types;
+    only_types.type = arrays::element_of<T>;
+    expect_results(array.data_, array.size_, arrays::detail::reference_by<T>(std::move(reference)),
+                   std::move(only_types), allowed);
+  }
+  /// The same with a function for `expect`, which checks the results of the reference in arrays of
+  /// at most 65,536 elements.
+  template <number T, class F, class Right>
+  requires(!std::convertible_to<Right, tolerance>)
+  void expect_from(array_view<T> array, F reference, Right f,
+                   tolerance allowed = default_tolerance<T>) {
+    expect_results(array.data_, array.size_, arrays::detail::reference_by<T>(std::move(reference)),
+                   arrays::detail::right_values_by<T>(std::move(f)), allowed);
+  }
   /// Checks an array of `output` or `inout` by `judge(std::span<T const> got)`, which returns the
   /// error as a `std::optional<std::string>`. For results that are checked without computing them
   /// again, and for elements that are no numbers.
@@ -235,6 +254,8 @@ class setup {
   void note_scalar(std::string name, double value);
   void expect_values(void* array, std::size_t size, arrays::detail::right_values right,
                      tolerance allowed);
+  void expect_results(void* array, std::size_t size, arrays::detail::reference_run reference,
+                      arrays::detail::right_values by_host, tolerance allowed);
   void expect_judged(void* array, std::size_t size, std::size_t element_bytes,
                      arrays::detail::array_judge judge);
 

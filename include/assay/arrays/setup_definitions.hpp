@@ -4,7 +4,9 @@
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
+#include <assay/arrays/declaration_checks.hpp>
 #include <assay/arrays/expectation.hpp>
+#include <assay/arrays/reference_elements.hpp>
 #include <assay/arrays/setup.hpp>
 
 #include <algorithm>
@@ -25,43 +27,6 @@
 
 namespace assay {
 namespace detail {
-
-inline void require_amount(char const* call, double amount) {
-  if (std::isfinite(amount) && amount >= 0) { return; }
-  throw std::invalid_argument(std::string{"setup."} + call + '(' +
-                              arrays::detail::in_text(amount, 6) +
-                              "): a finite number of at least 0 is needed");
-}
-
-template <number T>
-void require_ends(T low, T high) {
-  auto const width = static_cast<double>(high) - static_cast<double>(low);
-  bool const fits = std::is_integral_v<T> ? low <= high : low < high;
-  if (fits && std::isfinite(width)) { return; }
-  constexpr int digits = std::numeric_limits<T>::max_digits10;
-  throw std::invalid_argument("uniform{" + arrays::detail::in_text(+low, digits) + ", " +
-                              arrays::detail::in_text(+high, digits) +
-                              "}: the low end must be below the high end");
-}
-
-inline void require_range(arrays::any_range const& of) {
-  arrays::with_type(of.is_multiples ? arrays::element::i32 : of.type, [&]<class T>(T) {
-    require_ends(arrays::from_bits<T>(of.low), arrays::from_bits<T>(of.high));
-  });
-}
-
-/// Throws where elements for a call overlap those of array number `index`.
-inline void require_apart(char const* call, std::span<std::byte const> of, std::size_t index,
-                          std::span<std::byte const> other) {
-  auto const before = std::less_equal<std::byte const*>{};
-  bool const apart = of.empty() || other.empty() || before(of.data() + of.size(), other.data()) ||
-                     before(other.data() + other.size(), of.data());
-  if (apart) { return; }
-  throw std::invalid_argument(std::string{"setup."} + call + ": its " + std::to_string(of.size()) +
-                              " bytes overlap those of array " + std::to_string(index) +
-                              " of this setup: declare memory that a call writes once, by inout, "
-                              "or give one of the two a copy");
-}
 
 /// So many elements of special values.
 inline std::vector<std::byte> special_elements(special_values kind, std::size_t n,
@@ -284,11 +249,18 @@ ASSAY_INLINE setup::declared_memory setup::declare_scratch(std::size_t n,
 
 ASSAY_INLINE void setup::expect_values(void* array, std::size_t size,
                                        arrays::detail::right_values right, tolerance allowed) {
-  detail::require_amount("expect: relative tolerance ", allowed.relative);
-  detail::require_amount("expect: absolute tolerance ", allowed.absolute);
-  allowed.nan = allowed.nan || state_->has_nan;
+  allowed = detail::required(allowed, state_->has_nan);
   state_->written(array).expected =
       std::make_unique<arrays::detail::expected_elements>(size, std::move(right), allowed);
+}
+ASSAY_INLINE void setup::expect_results(void* array, std::size_t size,
+                                        arrays::detail::reference_run reference,
+                                        arrays::detail::right_values by_host, tolerance allowed) {
+  allowed = detail::required(allowed, state_->has_nan);
+  auto& of = state_->written(array);
+  of.expected = std::make_unique<arrays::detail::reference_elements>(
+      *state_->store, state_->store->allocate(of.bytes), size, std::move(reference),
+      std::move(by_host), allowed);
 }
 ASSAY_INLINE void setup::expect_judged(void* array, std::size_t size, std::size_t element_bytes,
                                        arrays::detail::array_judge judge) {

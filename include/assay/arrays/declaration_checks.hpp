@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to setup_definitions.hpp: what a setup refuses.
+#pragma once
+
+#include <assay/arrays/agreement.hpp>
+#include <assay/arrays/element.hpp>
+#include <assay/arrays/tolerance.hpp>
+#include <assay/core/random.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace assay::detail {
+
+inline void require_amount(char const* call, double amount) {
+  if (std::isfinite(amount) && amount >= 0) { return; }
+  throw std::invalid_argument(std::string{"setup."} + call + '(' +
+                              arrays::detail::in_text(amount, 6) +
+                              "): a finite number of at least 0 is needed");
+}
+
+template <number T>
+void require_ends(T low, T high) {
+  auto const width = static_cast<double>(high) - static_cast<double>(low);
+  bool const fits = std::is_integral_v<T> ? low <= high : low < high;
+  if (fits && std::isfinite(width)) { return; }
+  constexpr int digits = std::numeric_limits<T>::max_digits10;
+  throw std::invalid_argument("uniform{" + arrays::detail::in_text(+low, digits) + ", " +
+                              arrays::detail::in_text(+high, digits) +
+                              "}: the low end must be below the high end");
+}
+
+/// Throws for a tolerance that is none; permits NaN where arrays have NaN on purpose.
+inline tolerance required(tolerance allowed, bool has_nan) {
+  require_amount("expect: relative tolerance ", allowed.relative);
+  require_amount("expect: absolute tolerance ", allowed.absolute);
+  allowed.nan = allowed.nan || has_nan;
+  return allowed;
+}
+
+inline void require_range(arrays::any_range const& of) {
+  arrays::with_type(of.is_multiples ? arrays::element::i32 : of.type, [&]<class T>(T) {
+    require_ends(arrays::from_bits<T>(of.low), arrays::from_bits<T>(of.high));
+  });
+}
+
+/// Throws where elements for a call overlap those of array number `index`.
+inline void require_apart(char const* call, std::span<std::byte const> of, std::size_t index,
+                          std::span<std::byte const> other) {
+  auto const before = std::less_equal<std::byte const*>{};
+  bool const apart = of.empty() || other.empty() || before(of.data() + of.size(), other.data()) ||
+                     before(other.data() + other.size(), of.data());
+  if (apart) { return; }
+  throw std::invalid_argument(std::string{"setup."} + call + ": its " + std::to_string(of.size()) +
+                              " bytes overlap those of array " + std::to_string(index) +
+                              " of this setup: declare memory that a call writes once, by inout, "
+                              "or give one of the two a copy");
+}
+
+}  // namespace assay::detail
