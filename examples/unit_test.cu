@@ -1,48 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unit tests of kernels with Catch2: a mask, a choice, a cast, a sum and a matrix product.
+// Unit tests with Catch2 of kernels that cast a column and that fill its nulls.
 // assay-uses: catch2
 #include <assay/verify.cuh>
 
-#if __has_include(<catch2/catch_test_macros.hpp>)
-#include <catch2/catch_test_macros.hpp>  // version 3: link Catch2::Catch2WithMain
-#else
-#include <catch2/catch.hpp>  // version 2: compile with -DCATCH_CONFIG_MAIN
-#endif
+#include <catch2/catch_test_macros.hpp>  // version 3; for version 2: <catch2/catch.hpp>
 
-using assay::setup, std::size_t;
-constexpr int threads = 256;
+using std::size_t;
+unsigned blocks(size_t threads) { return static_cast<unsigned>(threads / 256 + 1); }
+__device__ size_t thread() { return blockIdx.x * size_t{256} + threadIdx.x; }
 
-__global__ void is_valid(size_t n, unsigned const* mask, unsigned char* valid) {
-  size_t const i = blockIdx.x * size_t{threads} + threadIdx.x;
-  if (i < n) { valid[i] = mask[i / 32] >> (i % 32) & 1; }
+__global__ void cast(size_t n, int const* x, double* y) {
+  if (size_t const i = thread(); i < n) { y[i] = x[i]; }
 }
-__global__ void sum(size_t n, float const* x, float* total) {
-  __shared__ float part[threads];
-  float mine = 0;
-  for (size_t i = threadIdx.x; i < n; i += threads) { mine += x[i]; }
-  part[threadIdx.x] = mine;
-  for (int half = threads / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) { part[threadIdx.x] += part[threadIdx.x + half]; }
-  }
-  if (threadIdx.x == 0) { *total = part[0]; }
+__global__ void fill_nulls(size_t n, int const* x, unsigned const* mask, int with, int* y) {
+  if (size_t const i = thread(); i < n) { y[i] = mask[i / 32] >> (i % 32) & 1 ? x[i] : with; }
 }
-__global__ void product(size_t n, size_t k, float const* a, float const* b, float* c) {
-  size_t const row = blockIdx.x, column = blockIdx.y * size_t{threads} + threadIdx.x;
-  if (column >= n) { return; }
-  float dot = 0;
-  for (size_t i = 0; i < k; ++i) { dot += a[row * k + i] * b[i * n + column]; }
-  c[row * n + column] = dot;
-}
-unsigned blocks(size_t n) { return static_cast<unsigned>((n + threads - 1) / threads); }
 
-TEST_CASE("is_valid") {
-  auto const seen = assay::verify([](setup& make, size_t n) {
-    auto const mask = make.random<unsigned>((n + 31) / 32);
-    auto const valid = make.output<unsigned char>(n);
-    make.expect(valid, [mask](size_t i) { return mask.seeded(i / 32) >> (i % 32) & 1; });
+// docs: test
+TEST_CASE("cast") {
+  auto const seen = assay::verify([](assay::setup& make, size_t n) {
+    auto const x = make.random<int>(n);
+    auto const y = make.output<double>(n);
+    make.expect(y, [x](size_t i) { return x.seeded(i); });
+    return [=](cudaStream_t s) { cast<<<blocks(n), 256, 0, s>>>(n, x.data(), y.data()); };
+  });
+  INFO(seen);
+  REQUIRE(seen);
+}
+// docs: end
+TEST_CASE("fill_nulls") {
+  auto const seen = assay::verify([](assay::setup& make, size_t n) {
+    auto const x = make.random<int>(n), y = make.output<int>(n);
+    auto const mask = make.random<unsigned>(n / 32 + 1);
+    auto const with = make.scalar("with", {0, -7});
+    auto const is_valid = [=](size_t i) { return (mask.seeded(i / 32) >> (i % 32) & 1) != 0; };
+    make.expect(y, [=](size_t i) { return is_valid(i) ? x.seeded(i) : with; });
     return [=](cudaStream_t s) {
-      if (n > 0) { is_valid<<<blocks(n), threads, 0, s>>>(n, mask.data(), valid.data()); }
+      fill_nulls<<<blocks(n), 256, 0, s>>>(n, x.data(), mask.data(), with, y.data());
     };
   });
   INFO(seen);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds a program by the recipes of the README, as they stand there and with no flag of this test's own.
+"""Builds a program by the recipes of the README and the quickstart, as they stand there and with no flag of this test's own.
 
 recipes.py --scratch FOLDER [--cmake PROGRAM | --newest]   --newest: the CMake that pip installs
 
@@ -50,9 +50,10 @@ def run(*command, cwd=None):
 
 
 def recipe(name):
-    """The code below `<!-- recipe: NAME -->` of the README."""
-    found = re.search(rf"<!-- recipe: {name} -->\n```\w+\n(.*?)```", (root / "README.md").read_text(), re.DOTALL)
-    return found[1] if found else sys.exit(f"README.md has no recipe {name}")
+    """The code below `<!-- recipe: NAME -->` of the README or the quickstart."""
+    text = "".join((root / each).read_text() for each in ["README.md", "docs/quickstart.md"])
+    found = re.search(rf"<!-- recipe: {name} -->\n```\w+\n(.*?)```", text, re.DOTALL)
+    return found[1] if found else sys.exit(f"README.md and docs/quickstart.md have no recipe {name}")
 
 
 def newest(scratch):
