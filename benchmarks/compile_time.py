@@ -2,8 +2,8 @@
 """How long programs of assay take to compile, in both modes, beside `#include <cub/cub.cuh>`.
 
 Runs nvcc on each unit in turn and writes the medians as JSON: `<assay/compare.cuh>` alone and the program two_kernels,
-header-only and with -DASSAY_COMPILED; in compiled mode the program see_why and all files of the experiment null_cast; and
-once the libraries that the compiled mode links. Needs CUPTI, CLI11 and nlohmann_json. Ratios are of the compilers' CPU
+header-only and with -DASSAY_COMPILED; a kernel alone, and with its unit test in compiled mode; in that mode the program
+see_why and all files of the experiment null_cast; and once the libraries that the compiled mode links. Needs CUPTI, CLI11 and nlohmann_json. Ratios are of the compilers' CPU
 time, the median over rounds, so that other work on the machine weighs less. It weighs all the same: on a virtual machine
 of two cores the ratio of the same headers was 1.33 to 1.58 from one hour to another, as what shares caches and memory with
 them slows the longer compilation more.
@@ -12,7 +12,7 @@ What keeps it low: nvcc reads host code three times, and lines cost it little. S
 for one more type do: over the three passes a std::span of a vector or a ranges algorithm 0.1 s, a map,
 set or range insert 0.05 to 0.1 s, a sort, optional or unique_ptr 0.03 s; and headers as large as
 <filesystem> 0.3 s, <cuda/ptx> 0.8 s, <cuda/barrier> 2.5 s. So doors erase the types of callables and arrays
-(measure/callables.hpp, arrays/setup.hpp), and what stands behind them is compiled once.
+(callables/callable.hpp, arrays/setup.hpp), and what stands behind them is compiled once.
 `nvcc -fdevice-time-trace FILE` tells what a header makes the compiler do.
 """
 import argparse
@@ -30,6 +30,22 @@ import time
 root = pathlib.Path(__file__).resolve().parent.parent
 COMPARE = "#include <assay/compare.cuh>\n"
 TWO_KERNELS = "examples/two_kernels.cu"
+KERNEL = """#include <cstddef>
+__global__ void scale(std::size_t n, float const* x, float* y) {
+  auto const i = blockIdx.x * std::size_t{256} + threadIdx.x;
+  if (i < n) { y[i] = 2 * x[i]; }
+}
+"""
+UNIT_TEST = "#include <assay/verify.cuh>\n" + KERNEL + """
+bool is_right() {
+  return static_cast<bool>(assay::verify([](assay::setup& make, std::size_t n) {
+    auto const x = make.random<float>(n);
+    auto const y = make.output<float>(n);
+    make.expect(y, [x](std::size_t i) { return 2.0 * x.seeded(i); });
+    return [=](cudaStream_t s) { scale<<<n / 256 + 1, 256, 0, s>>>(n, x.data(), y.data()); };
+  }));
+}
+"""
 # Texts, or files of this tree, and whether they are compiled in compiled mode.
 LIBRARY = ("assay.cpp", "assay_reports.cpp", "assay_traces.cpp", "assay_pool.cpp", "assay.cu")
 OPTIONAL_LIBRARIES = ("assay_cli.cpp", "assay_cupti.cpp")
@@ -37,6 +53,7 @@ LESS_OPTIMISED = ("assay_reports.cpp", "assay_cli.cpp")
 UNITS = {"cub": (["#include <cub/cub.cuh>\n"], False),
          "compare_header_only": ([COMPARE], False), "compare_compiled": ([COMPARE], True),
          "two_kernels_header_only": ([TWO_KERNELS], False), "two_kernels_compiled": ([TWO_KERNELS], True),
+         "kernel": ([KERNEL], False), "unit_test_compiled": ([UNIT_TEST], True),
          "see_why_compiled": (["examples/see_why.cu"], True),
          "null_cast_compiled": (["examples/null_cast/null_cast.cu", "examples/null_cast/null_cast.cpp",
                                  "examples/tracing/cupti.cpp"], True)}
@@ -113,6 +130,7 @@ def main():
         "figures": {
             "to_cub": {unit: ratio(unit) for unit in UNITS},
             "cpu_seconds": {unit: median(unit) for unit in UNITS},
+            "unit_test_beyond_kernel_cpu_seconds": median("unit_test_compiled") - median("kernel"),
             "library_cpu_seconds": sum(libraries[each]["cpu"] for each in LIBRARY),
             "optional_libraries_cpu_seconds": sum(libraries[each]["cpu"] for each in OPTIONAL_LIBRARIES),
             "weak_symbols": symbols,
