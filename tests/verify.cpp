@@ -12,9 +12,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <set>
@@ -126,7 +128,7 @@ TEST_CASE("mistakes of all kinds are found", "[verify]") {
                }
                std::copy(kept.begin(), kept.end(), y);
              }).failure,
-             contains("n = 1, random values: element 0 of array 1 is 0, expected"));
+             contains("n = 1, ones: element 0 of array 1 is 0, expected"));
 }
 
 TEST_CASE("scratch memory is poison, and zeros must stay zeros", "[verify]") {
@@ -272,6 +274,52 @@ TEST_CASE("a factory that throws fails at that size, one without memory leaves i
   CHECK(without.left_out[0] == "size 512: no host memory");
 }
 
+TEST_CASE("a factory says what its work does not promise", "[verify]") {
+  using floats = float const*;
+  auto const scaled = [](bool finite, bool unordered, std::size_t alignment, auto work) {
+    return verify([=](setup& make, std::size_t n) {
+      if (finite) { make.finite(); }
+      if (unordered) { make.unordered(); }
+      if (alignment > 1) { make.align(alignment); }
+      auto const x = make.random<float>(n);
+      auto const y = make.output<float>(n);
+      make.expect(y, [x](std::size_t i) { return 2.0 * x.seeded(i); });
+      return [=] { work(n, x.data(), y.data()); };
+    });
+  };
+  auto const all = scaled(false, false, 1, scale);
+  CHECK(all);
+
+  auto const finite = [](std::size_t n, floats x, float* y) {
+    for (std::size_t i = 0; i < n; ++i) { y[i] = std::isfinite(x[i]) ? 2 * x[i] : 0; }
+  };
+  CHECK_THAT(scaled(false, false, 1, finite).failure, contains("n = 1, NaN: "));
+  auto const of_finite = scaled(true, false, 1, finite);
+  CHECK(of_finite);
+  CHECK(of_finite.cases == all.cases - 70);  // two kinds of values at 35 sizes
+  auto const infinite = [](std::size_t n, floats x, float* y) {
+    for (std::size_t i = 0; i < n; ++i) { y[i] = std::isinf(x[i]) ? 0 : 2 * x[i]; }
+  };
+  CHECK_THAT(scaled(false, false, 1, infinite).failure, contains("n = 1, infinities: "));
+
+  int calls = 0;
+  auto const varying = [&calls](std::size_t n, floats x, float* y) {
+    scale(n, x, y);
+    if (n > 9 && ++calls % 2 == 0) { y[9] = std::nextafter(y[9], 2.0F); }
+  };
+  CHECK_THAT(scaled(false, false, 1, varying).failure, contains("call make.unordered()"));
+  CHECK(scaled(false, true, 1, varying));
+
+  auto const in_fours = [](std::size_t n, floats x, float* y) {
+    if (std::bit_cast<std::uintptr_t>(x) % 16 != 0) { throw std::runtime_error("misaligned"); }
+    scale(n, x, y);
+  };
+  CHECK_THAT(scaled(false, false, 1, in_fours).failure,
+             contains("begin one element beyond a multiple of 256 bytes: the call threw: "
+                      "misaligned; where callers align arrays, call make.align(16)"));
+  CHECK(scaled(false, false, 16, in_fours));
+}
+
 TEST_CASE("scalars take all their values, and failures name them", "[verify]") {
   std::set<std::array<double, 2>> seen_pairs;
   auto const axpb = [&](bool fixed) {
@@ -381,5 +429,5 @@ TEST_CASE("another implementation says what is right, and is checked where array
   CHECK(scaled_by(2, 2, true));
   CHECK(scaled_by(3, 3, false));  // nothing tells that both are wrong
   CHECK_THAT(scaled_by(3, 3, true).failure, contains("the reference itself is wrong: element"));
-  CHECK_THAT(scaled_by(3, 2, false).failure, contains("random values: element 0 of array 1 is"));
+  CHECK_THAT(scaled_by(3, 2, false).failure, contains("n = 1, ones: element 0 of array 1 is"));
 }

@@ -447,7 +447,8 @@ TEST_CASE("only what a call writes can have an expectation", "[arrays]") {
 
 TEST_CASE("arrays take special values, and expectations know them", "[arrays]") {
   constexpr std::size_t n = 1000;
-  for (auto const kind : {special_values::zeros, special_values::extremes, special_values::nan}) {
+  for (auto const kind : {special_values::zeros, special_values::ones, special_values::extremes,
+                          special_values::nan, special_values::infinities}) {
     auto make = on_host(7);
     make.with(kind);
     auto const x = make.random<float>(n, {2, 3});
@@ -455,22 +456,85 @@ TEST_CASE("arrays take special values, and expectations know them", "[arrays]") 
     make.expect(k, [k](std::size_t i) { return k.seeded(i); });
     CHECK(make.verify() == std::nullopt);
     std::size_t nans = 0;
+    std::size_t infinities = 0;
     for (std::size_t i = 0; i < n; ++i) {
       float const each = x.data()[i];
-      nans += std::isnan(each) ? 1 : 0;
+      nans += std::isnan(each) ? 1U : 0U;
+      infinities += std::isinf(each) ? 1U : 0U;
       CHECK((std::isnan(each) ? std::isnan(x.seeded(i)) : each == x.seeded(i)));
       if (kind == special_values::zeros) { CHECK((each == 2 && k.data()[i] == 0)); }
+      if (kind == special_values::ones) { CHECK((each == 2 && k.data()[i] == 1)); }
       if (kind == special_values::extremes) {
         CHECK((each == 2 || each == std::nextafter(3.0f, 0.0f)));
         CHECK((k.data()[i] == -4 || k.data()[i] == 9));
       }
     }
     CHECK((kind == special_values::nan) == (nans > 0 && nans < n / 10));
+    CHECK((kind == special_values::infinities) == (infinities > 0 && infinities < n / 10));
     auto lane = make.for_another_lane();
     CHECK(lane.random<float>(n, {2, 3}).data() == x.data());
     auto const own = lane.inout<int>(n, {-4, 9});
     CHECK(std::equal(own.data(), own.data() + n, k.data()));
   }
+}
+
+TEMPLATE_TEST_CASE("denormals are subnormal numbers of the range", "[arrays]", float, double) {
+  auto make = on_host(test::fresh_seed());
+  make.with(special_values::denormals);
+  auto const seen = [&](uniform<TestType> range) {
+    auto const x = make.random<TestType>(1000, range);
+    std::set<TestType> all{x.data(), x.data() + x.size()};
+    CHECK(x.seeded(7) == x.data()[7]);
+    for (auto const each : all) {
+      CHECK(std::abs(each) < std::numeric_limits<TestType>::min());
+      CHECK((range.low <= each && each < range.high));
+    }
+    return all;
+  };
+  auto const both = seen({});
+  CHECK((both.size() > 990 && *both.begin() < 0 && *both.rbegin() > 0 && both.count(0) == 0));
+  CHECK((*seen({0, 1}).begin() > 0 && *seen({-1, 0}).rbegin() < 0));
+  CHECK(make.random<TestType>(3, {2, 3}).data()[2] == 2);
+  CHECK(make.random<int>(3).data()[2] == 0);
+}
+
+TEST_CASE("a setup of finite numbers is random where others hold NaN or infinities", "[arrays]") {
+  using enum special_values;
+  constexpr double tiny = 1e-30;
+  for (auto const kind : {nan, infinities, zeros}) {
+    auto make = on_host(7);
+    make.with(kind);
+    CHECK_FALSE((make.is_finite() || make.is_unordered()));
+    auto const early = make.random<double>(100);
+    make.finite();
+    auto const x = make.random<double>(100);
+    CHECK((make.is_finite() && make.for_another_lane().is_finite()));
+    double sum = 0;
+    double early_sum = 0;
+    for (std::size_t i = 0; i < 100; ++i) {
+      sum += std::abs(x.data()[i]);
+      early_sum += std::abs(early.data()[i]);
+    }
+    CHECK((std::isfinite(sum) && (sum > tiny) == (kind != zeros)));
+    CHECK(std::isfinite(early_sum) == (kind == zeros));
+  }
+  // The right value of inf - inf is NaN, where arrays may hold infinities.
+  for (bool const finite : {false, true}) {
+    auto make = on_host(7);
+    make.with(infinities);
+    if (finite) { make.finite(); }
+    auto const x = make.random<double>(100);
+    auto const y = make.output<double>(100);
+    make.expect(y, [x, finite](std::size_t i) {
+      return finite && i == 5 ? not_a_number : x.seeded(i) - x.seeded(i);
+    });
+    for (std::size_t i = 0; i < 100; ++i) { y.data()[i] = x.data()[i] - x.data()[i]; }
+    std::string said = "right";
+    auto const thrown = message_of([&] { said = make.verify().value_or("right"); });
+    CHECK((finite ? thrown.find("element 5 of array 1 is NaN") != thrown.npos : said == "right"));
+  }
+  auto make = on_host(7);
+  CHECK((make.unordered().is_unordered() && make.for_another_lane().is_unordered()));
 }
 
 TEST_CASE("a setup lists its arrays, and tells low precision from a wrong answer", "[arrays]") {

@@ -8,6 +8,8 @@
 #include <assay/host/parallel_for.hpp>
 #include <assay/memory/request.hpp>
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -30,12 +32,14 @@ class array_store {
   array_store& operator=(array_store const&) = delete;
   virtual ~array_store() = default;
 
-  /// Memory at a multiple of 256 bytes. The place in its block is random, because addresses decide
-  /// which arrays share cache sets and memory channels. Throws what the memory of the store throws.
-  std::byte* allocate(std::size_t bytes) {
-    auto const step = draw_place() % (spread / alignment);
+  static constexpr std::size_t alignment = 256;     // as cudaMalloc guarantees
+  static constexpr std::size_t spread = 64 * 1024;  // random offsets are below it
+
+  /// Memory for an array that may begin at multiples of `step` bytes: the size of its elements, or
+  /// a larger power of two. Throws what the memory of the store throws.
+  std::byte* allocate(std::size_t bytes, std::size_t step = alignment) {
     try {
-      return allocate_block(bytes) + (begins_blocks() ? 0 : step * alignment);
+      return allocate_array(bytes, step);
     } catch (mr::out_of_memory const& failed) {
       throw mr::out_of_memory(std::string{failed.what()} +
                               "; use smaller arrays: each variant of a comparison has two buffer "
@@ -62,12 +66,25 @@ class array_store {
   virtual bool takes_callers_memory() const noexcept { return false; }
 
  protected:
-  static constexpr std::size_t alignment = 256;     // as cudaMalloc guarantees
-  static constexpr std::size_t spread = 64 * 1024;  // random offsets are below it
+  /// The multiple of the alignment that is needed, and of the powers of two in `step`, at or before
+  /// a place of [begin, begin + spread).
+  static std::byte* aligned(std::byte* begin, std::size_t place, std::size_t step) {
+    auto const each = std::clamp(step & (~step + 1), alignment, spread);
+    auto const first = (each - std::bit_cast<std::uintptr_t>(begin) % each) % each;
+    return begin + first + (place > first ? (place - first) / each * each : 0);
+  }
 
  private:
-  /// A block of bytes + spread bytes, at a multiple of the alignment.
-  virtual std::byte* allocate_block(std::size_t bytes) = 0;
+  /// The place in a block is random, because addresses decide which arrays share cache sets and
+  /// memory channels.
+  virtual std::byte* allocate_array(std::size_t bytes, std::size_t step) {
+    auto const place = draw_place() % (spread / alignment) * alignment;
+    auto* const block = allocate_block(bytes);
+    return begins_blocks() ? block : aligned(block, place, step);
+  }
+  /// A block of bytes + spread bytes, at a multiple of the alignment. Stores that place arrays
+  /// without blocks need none.
+  virtual std::byte* allocate_block(std::size_t) { return nullptr; }
   /// True for stores that begin each array at the begin of its block, such as at a page.
   virtual bool begins_blocks() const noexcept { return false; }
 

@@ -15,12 +15,16 @@
 
 namespace assay::arrays {
 
-/// Puts a red zone before and behind each array of another store.
+/// Puts a red zone before and behind each array of another store. `shifted` arrays begin off the
+/// multiples of 256 bytes by as little as they may: one element, or what `setup::align` asks for.
 class guarded_store final : public array_store {
  public:
   static constexpr std::size_t zone = 16 * 1024;
 
-  explicit guarded_store(std::unique_ptr<array_store> in) : array_store(0), store_(std::move(in)) {}
+  enum class begin { even, shifted };
+
+  explicit guarded_store(std::unique_ptr<array_store> in, begin where = begin::even)
+      : array_store(0), store_(std::move(in)), where_(where) {}
 
   /// The next arrays lie where the first ones do. `keep` leaves outputs as they are: poisoning does
   /// nothing until the next rewind.
@@ -68,9 +72,10 @@ class guarded_store final : public array_store {
     std::size_t bytes;
   };
 
-  std::byte* allocate_block(std::size_t bytes) override {
+  std::byte* allocate_array(std::size_t bytes, std::size_t step) override {
     if (next_ == blocks_.size()) {
-      auto* const data = store_->allocate(bytes + 2 * zone) + zone;
+      auto* const room = store_->allocate(bytes + 2 * zone + 2 * step) + zone;
+      auto* const data = aligned(room, 0, step) + (where_ == begin::shifted ? step : 0);
       store_->fill(data - zone, mark, zone);
       store_->fill(data + bytes, mark, zone);
       blocks_.push_back({data, bytes});
@@ -81,9 +86,8 @@ class guarded_store final : public array_store {
         "the problem declares other arrays than before: `declare` must make the "
         "same ones for the same size");
   }
-  bool begins_blocks() const noexcept override { return true; }
-
   std::unique_ptr<array_store> store_;
+  begin where_;
   std::vector<block> blocks_;
   std::size_t next_ = 0;
   bool keeps_ = false;

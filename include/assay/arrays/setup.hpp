@@ -63,6 +63,17 @@ class setup {
   setup& allow_empty();
   /// Gives arrays of `random` and `inout` that are declared from now on special values.
   setup& with(special_values values);
+  /// Says that the workload computes with finite numbers alone. Arrays that are declared from now
+  /// on are random where others hold NaN or infinities.
+  setup& finite();
+  bool is_finite() const noexcept;
+  /// Says that the bits of results may differ from call to call, as those of atomic sums do.
+  setup& unordered();
+  bool is_unordered() const noexcept;
+  /// Arrays that are declared from now on begin at multiples of `bytes`, a power of two up to
+  /// 64 KiB. Without this call, arrays begin at multiples of 256 bytes; only stores of tests that
+  /// shift arrays begin them at other multiples of the element's size.
+  setup& align(std::size_t bytes);
 
   /// An input of n random numbers.
   template <number T>
@@ -163,7 +174,8 @@ class setup {
   /// `std::span<T>` where T is an integer. The expectation keeps a copy of `f`.
   ///
   /// A right value of NaN is refused by `verify`, unless `tolerance::nan` permits it, the permitted
-  /// error of the third form is 0, or arrays of this setup have `special_values::nan`.
+  /// error of the third form is 0, or arrays of this setup have `special_values::nan` or
+  /// `special_values::infinities`.
   template <number T, class F>
   void expect(array_view<T> array, F f, tolerance allowed = default_tolerance<T>) {
     expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),

@@ -8,12 +8,13 @@
 #include <assay/arrays/expectation.hpp>
 #include <assay/arrays/reference_elements.hpp>
 #include <assay/arrays/setup.hpp>
+#include <assay/arrays/special_elements.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -26,35 +27,6 @@
 #include <vector>
 
 namespace assay {
-namespace detail {
-
-/// So many elements of special values.
-inline std::vector<std::byte> special_elements(special_values kind, std::size_t n,
-                                               arrays::any_range const& of, std::uint64_t seed) {
-  return arrays::with_type(of.type, [&]<class T>(T value) {
-    uniform<T> const range{arrays::from_bits<T>(of.low), arrays::from_bits<T>(of.high)};
-    constexpr bool floating = std::is_floating_point_v<T>;
-    auto last = range.high;  // a floating range ends below it
-    if constexpr (floating) { last = std::nextafter(range.high, range.low); }
-    std::vector<std::byte> made(n * sizeof(T));
-    for (std::size_t i = 0; i < n; ++i) {
-      auto const bits = random_bits(seed, i);
-      if (kind == special_values::zeros) {
-        value = std::clamp(T{0}, range.low, last);
-      } else if (kind == special_values::extremes) {
-        value = bits % 2 == 0 ? range.low : last;
-      } else {
-        value = random_value(range, seed, i);
-        bool const chosen = bits % 61 == 0 || i == random_bits(seed, n) % n;
-        if (floating && chosen) { value = std::numeric_limits<T>::quiet_NaN(); }
-      }
-      std::memcpy(made.data() + i * sizeof(T), &value, sizeof(T));
-    }
-    return made;
-  });
-}
-
-}  // namespace detail
 
 /// What a setup has declared.
 struct setup::state {
@@ -92,13 +64,14 @@ struct setup::state {
   entry& add(char const* call, std::size_t n, std::size_t element_bytes, void* at = nullptr) {
     auto const most =
         static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / element_bytes;
-    if ((n == 0 && !may_be_empty) || n > most) {
+    if ((n == 0 && !told.may_be_empty) || n > most) {
       throw std::invalid_argument(std::string{"setup."} + call + ": an array of " +
                                   std::to_string(n) + " elements; 1 to " + std::to_string(most) +
                                   " are allowed");
     }
     auto const size = n * element_bytes;
-    arrays.push_back({at != nullptr ? at : store->allocate(size), size, n});
+    auto const step = element_bytes % told.alignment == 0 ? element_bytes : told.alignment;
+    arrays.push_back({at != nullptr ? at : store->allocate(size, step), size, n});
     return arrays.back();
   }
 
@@ -126,11 +99,15 @@ struct setup::state {
   std::vector<entry> arrays{};
   std::vector<void*> shared{};  // arrays of the first lane; null where an array is not shared
   std::vector<std::shared_ptr<std::vector<std::byte>>> kept{};  // elements of special values
-  special_values special = special_values::none;
   std::uint64_t choice = 0;  // of scalars; each declaration takes a digit of it
   std::string scalars{};     // in words
-  bool may_be_empty = false;
-  bool has_nan = false;  // an array has, or may have, NaN on purpose
+  struct {
+    special_values special = special_values::none;
+    std::size_t alignment = 1;
+    bool may_be_empty = false;
+    bool has_nan = false;  // an array has NaN or infinities on purpose
+    bool finite = false, unordered = false;
+  } told{};  // what other lanes know too
   bool fresh = true;
   double bytes = 0;
   double flops = 0;
@@ -145,21 +122,37 @@ ASSAY_INLINE setup::~setup() = default;
 
 ASSAY_INLINE setup setup::for_another_lane() const {
   auto other = std::make_unique<state>(state{state_->store, state_->seed});
-  other->may_be_empty = state_->may_be_empty;
-  other->special = state_->special;
-  other->has_nan = state_->has_nan;
+  other->told = state_->told;
   for (auto const& each : state_->arrays) {
     other->shared.push_back(each.is_input ? each.data : nullptr);
   }
   return setup{std::move(other)};
 }
 ASSAY_INLINE setup& setup::allow_empty() {
-  state_->may_be_empty = true;
+  state_->told.may_be_empty = true;
   return *this;
 }
 ASSAY_INLINE setup& setup::with(special_values values) {
-  state_->special = values;
-  state_->has_nan = state_->has_nan || values == special_values::nan;
+  state_->told.special = values;
+  return *this;
+}
+ASSAY_INLINE setup& setup::finite() {
+  state_->told.finite = true;
+  return *this;
+}
+ASSAY_INLINE bool setup::is_finite() const noexcept { return state_->told.finite; }
+ASSAY_INLINE setup& setup::unordered() {
+  state_->told.unordered = true;
+  return *this;
+}
+ASSAY_INLINE bool setup::is_unordered() const noexcept { return state_->told.unordered; }
+ASSAY_INLINE setup& setup::align(std::size_t bytes) {
+  constexpr auto most = arrays::array_store::spread;
+  if (!std::has_single_bit(bytes) || bytes > most) {
+    throw std::invalid_argument("setup.align(" + std::to_string(bytes) +
+                                "): a power of two up to " + std::to_string(most) + " is needed");
+  }
+  state_->told.alignment = bytes;
   return *this;
 }
 ASSAY_INLINE void setup::moves(double bytes) {
@@ -195,9 +188,14 @@ ASSAY_INLINE setup::declared_memory setup::declare_random(char const* call, std:
   detail::require_range(range);
   auto const element_bytes = arrays::with_type(range.type, [](auto value) { return sizeof value; });
   auto const seed = random_bits(state_->seed, state_->arrays.size());
-  if (state_->special != special_values::none && !range.is_multiples) {
+  auto& told = state_->told;
+  bool const is_infinite =
+      told.special == special_values::nan || told.special == special_values::infinities;
+  bool const is_special = told.special != special_values::none && !(is_infinite && told.finite);
+  if (is_special && !range.is_multiples) {
+    told.has_nan = told.has_nan || is_infinite;
     auto const& kept = state_->kept.emplace_back(std::make_shared<std::vector<std::byte>>(
-        detail::special_elements(state_->special, n, range, seed)));
+        detail::special_elements(told.special, n, range, seed)));
     return declare_copy(call, *kept, element_bytes, written);
   }
   auto& made = written ? state_->add(call, n, element_bytes)
@@ -249,14 +247,14 @@ ASSAY_INLINE setup::declared_memory setup::declare_scratch(std::size_t n,
 
 ASSAY_INLINE void setup::expect_values(void* array, std::size_t size,
                                        arrays::detail::right_values right, tolerance allowed) {
-  allowed = detail::required(allowed, state_->has_nan);
+  allowed = detail::required(allowed, state_->told.has_nan);
   state_->written(array).expected =
       std::make_unique<arrays::detail::expected_elements>(size, std::move(right), allowed);
 }
 ASSAY_INLINE void setup::expect_results(void* array, std::size_t size,
                                         arrays::detail::reference_run reference,
                                         arrays::detail::right_values by_host, tolerance allowed) {
-  allowed = detail::required(allowed, state_->has_nan);
+  allowed = detail::required(allowed, state_->told.has_nan);
   auto& of = state_->written(array);
   of.expected = std::make_unique<arrays::detail::reference_elements>(
       *state_->store, state_->store->allocate(of.bytes), size, std::move(reference),

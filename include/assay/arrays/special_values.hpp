@@ -9,17 +9,22 @@
 
 namespace assay {
 
-/// Values in place of random ones. `zeros`: the number of the range that is nearest to zero.
-/// `extremes`: the two ends of the range, at random. `nan`: one of 61 floating elements is NaN, and
-/// one at least.
-enum class special_values { none, zeros, extremes, nan };
+/// Values in place of random ones. `zeros` and `ones`: the number of the range that is nearest to
+/// zero or one. `extremes`: the two ends of the range, at random. `denormals`: random subnormal
+/// numbers of the signs in the range, where it contains zero; else as `zeros`, like integers. `nan`
+/// and `infinities`: one of 61 floating elements is NaN, or an infinity of a random sign, and one
+/// at least.
+enum class special_values { none, zeros, ones, extremes, denormals, nan, infinities };
 
 constexpr std::string_view to_string(special_values which) noexcept {
   using enum special_values;
-  return which == zeros      ? "zeros"
-         : which == extremes ? "extremes"
-         : which == nan      ? "NaN"
-                             : "random";
+  return which == zeros        ? "zeros"
+         : which == ones       ? "ones"
+         : which == extremes   ? "extremes"
+         : which == denormals  ? "denormals"
+         : which == nan        ? "NaN"
+         : which == infinities ? "infinities"
+                               : "random";
 }
 
 }  // namespace assay

@@ -38,9 +38,10 @@ struct value_kind {
 
 /// The values of each size, the simplest first.
 inline constexpr std::array all_values{
-    value_kind{special_values::zeros}, value_kind{special_values::none, 0},
-    value_kind{special_values::none, 1}, value_kind{special_values::extremes},
-    value_kind{special_values::nan}};
+    value_kind{special_values::zeros},    value_kind{special_values::ones},
+    value_kind{special_values::none, 0},  value_kind{special_values::none, 1},
+    value_kind{special_values::extremes}, value_kind{special_values::denormals},
+    value_kind{special_values::nan},      value_kind{special_values::infinities}};
 
 /// Runs all cases of one factory.
 class verifier {
@@ -74,6 +75,10 @@ class verifier {
     run_all(middle, std::array{value_kind{special_values::none, 2}});
     for (auto const& each : {middle, right.back()}) {
       if (found_.failure.empty()) { run_further_ways(each); }
+    }
+    // The last, since a misaligned load ends all work of the process on a device.
+    for (auto const& each : right) {
+      if (found_.failure.empty()) { run_shifted(each); }
     }
     return finished();
   }
@@ -129,7 +134,8 @@ class verifier {
         fail(of, std::move(*wrong));
         return false;
       }
-      if (found_.cases++ == 0) { found_.notes = in->unchecked(); }
+      if (found_.cases == 0) { found_.notes = in->unchecked(); }
+      found_.cases += in->was_called() ? 1 : 0;
     }
     if (of.rank == 1) { largest_right_ = std::max(largest_right_, of[0]); }
     return true;
@@ -142,11 +148,12 @@ class verifier {
   };
 
   /// Runs one case. `in` is made where it is empty.
-  std::optional<mistake> examine(std::optional<guarded_call>& in, shape const& of,
-                                 value_kind const& values) {
+  std::optional<mistake> examine(
+      std::optional<guarded_call>& in, shape const& of, value_kind const& values,
+      arrays::guarded_store::begin where = arrays::guarded_store::begin::even) {
     left_out_ = false;
     try {
-      if (!in) { in.emplace(place_); }
+      if (!in) { in.emplace(place_, where); }
       auto const wrong = in->examine(declared(of, values), [&](auto const& call) {
         watch_.during(words(of, values, in->scalars()), call);
       });
@@ -213,6 +220,17 @@ class verifier {
     if (!place_.is_alive()) {
       found_.failure += "; the device takes no more work of this process: later cases did not run";
     }
+  }
+
+  /// A call over arrays at the least aligned places that their elements may have.
+  void run_shifted(shape const& of) {
+    std::optional<guarded_call> in;
+    auto wrong = examine(in, of, {special_values::none, 3}, arrays::guarded_store::begin::shifted);
+    if (!wrong) { return; }
+    wrong->text =
+        "with arrays that begin one element beyond a multiple of 256 bytes: " + wrong->text +
+        "; where callers align arrays, call make.align(16)";
+    report(of, *wrong);
   }
 
   void run_further_ways(shape const& of) {
