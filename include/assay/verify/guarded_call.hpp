@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -70,7 +71,7 @@ class guarded_call {
     cover(second_poison);
     wrong = call(run);
     if (wrong) { return "the same call once more: " + *wrong; }
-    auto const other = difference(first, contents(is_checked));
+    auto const other = change_since(first);
     if (!other) { return {}; }
     if (auto const why = arrays_->verify()) { return "the same call once more: " + *why; }
     if (arrays_->is_unordered()) { return {}; }
@@ -87,7 +88,7 @@ class guarded_call {
     std::optional<std::function<void()>> graph;
     wrong = call([&] { watched([&] { graph = place_.record(work_); }); });
     if (wrong || !graph) { return wrong; }
-    if (auto const early = difference(before, contents(is_result))) {
+    if (auto const early = change_since(before)) {
       return "it works outside the stream that it is given: while a graph recorded the call, " +
              *early + " changed";
     }
@@ -133,14 +134,14 @@ class guarded_call {
 
  private:
   using role = declared_array::role;
-  using bytes = std::vector<std::byte>;
   static constexpr unsigned char scratch_poison = 0xFB;  // -2.6e36 as a float, unlike outputs
   static constexpr unsigned char second_poison = 0x5A;   // 1.5e16
 
   /// The content of an array at one moment.
   struct content {
-    std::size_t index = 0, element_bytes = 1;
-    bytes data;
+    std::size_t index = 0;
+    declared_array of{};
+    std::unique_ptr<std::byte[]> data;
   };
 
   static bool is_checked(declared_array const& of) { return of.expected; }
@@ -164,6 +165,7 @@ class guarded_call {
     if (!arrays_->has_expectations()) { throw nothing_expected{}; }
     cover(scratch_poison, true);
     store_->finish();
+    kept_ = contents(is_kept);
     return {};
   }
 
@@ -180,14 +182,13 @@ class guarded_call {
   /// Runs one call, and says what is wrong beside its results.
   template <class Run>
   std::optional<std::string> call(Run const& run) {
-    auto const kept = contents(is_kept);
     try {
       run();
     } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
       return std::string{"the call threw: "} + cause.what();
     }
     if (auto wrong = damage()) { return wrong; }
-    auto changed = difference(kept, contents(is_kept));
+    auto changed = change_since(kept_);
     if (changed) { *changed += ", which calls only read or leave as zeros, was changed"; }
     return changed;
   }
@@ -208,23 +209,24 @@ class guarded_call {
     std::vector<content> found;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!which(all[i])) { continue; }
-      bytes data(all[i].bytes);
-      store_->copy_out(data.data(), all[i].data, all[i].bytes);
-      found.push_back(
-          {i, all[i].bytes / std::max<std::size_t>(all[i].elements, 1), std::move(data)});
+      auto data = std::make_unique_for_overwrite<std::byte[]>(all[i].bytes);
+      store_->copy_out(data.get(), all[i].data, all[i].bytes);
+      found.push_back({i, all[i], std::move(data)});
     }
     return found;
   }
 
-  /// The first element that differs, in words.
-  static std::optional<std::string> difference(std::vector<content> const& before,
-                                               std::vector<content> const& now) {
-    for (std::size_t k = 0; k < before.size(); ++k) {
-      auto const& data = before[k].data;
-      auto const at = std::mismatch(data.begin(), data.end(), now[k].data.begin()).first;
-      if (at == data.end()) { continue; }
-      auto const element = static_cast<std::size_t>(at - data.begin()) / before[k].element_bytes;
-      return "element " + std::to_string(element) + " of array " + std::to_string(before[k].index);
+  /// The first element that has changed, in words.
+  std::optional<std::string> change_since(std::vector<content> const& before) const {
+    for (auto const& each : before) {
+      auto const now = std::make_unique_for_overwrite<std::byte[]>(each.of.bytes);
+      store_->copy_out(now.get(), each.of.data, each.of.bytes);
+      if (std::memcmp(now.get(), each.data.get(), each.of.bytes) == 0) { continue; }
+      std::byte const* const begin = now.get();
+      auto const* const at = std::mismatch(begin, begin + each.of.bytes, each.data.get()).first;
+      auto const element =
+          static_cast<std::size_t>(at - begin) / (each.of.bytes / each.of.elements);
+      return "element " + std::to_string(element) + " of array " + std::to_string(each.index);
     }
     return {};
   }
@@ -233,6 +235,7 @@ class guarded_call {
   std::shared_ptr<arrays::guarded_store> store_;
   std::optional<setup> arrays_;
   callables::work work_;
+  std::vector<content> kept_;  ///< what calls leave as it is
   bool was_called_ = false;
 };
 
