@@ -77,6 +77,17 @@ TEST_CASE("a mistake is told at the smallest size, with the call that repeats it
   CHECK(of_scale(late, {.only = {700}}));
 }
 
+TEST_CASE("the search for a smaller size takes few calls", "[verify]") {
+  int calls = 0;
+  auto const seen = of_scale([&calls](std::size_t n, float const* x, float* y) {
+    ++calls;
+    scale(n, x, y);
+    if (n > 65'536) { y[65'536] = 7; }
+  });
+  CHECK_THAT(seen.failure, contains("n = 65537, zeros: element 65536 of array 1 is 7"));
+  CHECK(calls < 1000);  // 535 for the sizes before; all values of a right size take 16
+}
+
 TEST_CASE("mistakes of all kinds are found", "[verify]") {
   using floats = float const*;
   CHECK_THAT(of_scale([](std::size_t n, floats x, float* y) {

@@ -187,9 +187,10 @@ class verifier {
     };
     for (std::size_t i = 0; i < of.rank; ++i) {
       // Small extents first, since larger ones may be right in between.
-      std::size_t low = of.rank == 1 ? largest_right_ : 0;
-      for (std::size_t few = low + 1; few < std::min(low + 4, of[i]) && !fails(i, few); ++few) {
-        low = few;
+      auto const right = of.rank == 1 ? largest_right_ : 0;
+      auto low = right;
+      for (std::size_t few = 1; few <= 3 && right + few < of[i] && !fails(i, right + few); ++few) {
+        low = right + few;
       }
       while (low + 1 < of[i]) {
         auto const between = low + (of[i] - low) / 2;
