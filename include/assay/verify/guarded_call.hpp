@@ -112,7 +112,10 @@ class guarded_call {
     if (!wrong) { wrong = one.arrays_->verify(); }
     if (!wrong) { wrong = two.damage(); }
     if (!wrong) { wrong = two.arrays_->verify(); }
-    if (wrong) { return "two calls at once, on two streams: " + *wrong; }
+    if (wrong) {
+      return "two calls at once, on two streams: " + *wrong +
+             "; where calls share memory and run one at a time, pass .concurrent = false";
+    }
     return {};
   }
 

@@ -25,6 +25,8 @@ struct verify_options {
   sizes only{};
   /// Adds a size beyond 2^31 bytes for each array of 4-byte elements, to factories of one size.
   bool huge = false;
+  /// Runs two calls at once, on two streams.
+  bool concurrent = true;
   /// Sizes that were not begun by then are left out, and the result names them.
   double max_seconds = 60;
   /// A call that takes longer ends the process with a message on the standard error: neither a

@@ -244,7 +244,7 @@ class verifier {
         watch_.during(words(of, first, one.scalars()), call);
       };
       auto wrong = one.examine_recorded(declared(of, first), watched);
-      if (!wrong) {
+      if (!wrong && options_.concurrent) {
         wrong = guarded_call::examine_both(one, declared(of, first), two, declared(of, second),
                                            watched);
       }
