@@ -169,7 +169,14 @@ class setup {
   template <number T, class F>
   void expect(array_view<T> array, F f, tolerance allowed = default_tolerance<T>) {
     expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
-                  allowed);
+                  allowed, false);
+  }
+  /// The same with the errors of a computation: `sum_of`, `dot_of`, `exp_of`, `softmax_of` or
+  /// `normalised_of`.
+  template <number T, class F>
+  void expect(array_view<T> array, F f, std::same_as<rounding_rule> auto of) {
+    expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
+                  tolerance_for<T>(of), true);
   }
   template <class T, class F>
   requires(!number<T>)
@@ -227,7 +234,7 @@ class setup {
   declared_memory declare_zeros(std::size_t n, std::size_t element_bytes);
   declared_memory declare_scratch(std::size_t n, std::size_t element_bytes);
   void expect_values(void* array, std::size_t size, arrays::detail::right_values right,
-                     tolerance allowed);
+                     tolerance allowed, bool has_rule);
   void expect_judged(void* array, std::size_t size, std::size_t element_bytes,
                      arrays::detail::array_judge judge);
 
