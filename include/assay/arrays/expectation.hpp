@@ -7,6 +7,7 @@
 #include <assay/arrays/array_store.hpp>
 #include <assay/arrays/right_values.hpp>
 #include <assay/arrays/tolerance.hpp>
+#include <assay/arrays/wide_number.hpp>
 #include <assay/host/parallel_for.hpp>
 
 #include <algorithm>
@@ -32,16 +33,23 @@ namespace assay::arrays::detail {
 /// The byte that fills an array before verification; none where the array is not poisoned.
 using poison_byte = std::optional<unsigned char>;
 
+/// An array whose content is checked.
+struct checked_array {
+  array_store& store;
+  void const* data;
+  poison_byte poison;
+  std::size_t index;   ///< its number in messages
+  double slack;        ///< above 1: so many times the largest error of 1024 elements is permitted
+  std::size_t inputs;  ///< elements of the setup's largest input
+};
+
 /// The expected content of an array after one call.
 class expectation {
  public:
   virtual ~expectation() = default;
   /// The first wrong element in words; nothing when the array is right. Poison of floating type is
-  /// wrong. `index` is the array's number in the message. `slack` above 1 permits so many
-  /// times the largest error of 1024 elements around.
-  virtual std::optional<std::string> mismatch(array_store& store, void const* array,
-                                              poison_byte poison, std::size_t index,
-                                              double slack) = 0;
+  /// wrong.
+  virtual std::optional<std::string> mismatch(checked_array const& of) = 0;
 };
 
 /// A right value that is none.
@@ -69,12 +77,11 @@ class judged_elements final : public expectation {
   judged_elements(std::size_t size, std::size_t element_bytes, array_judge judge)
       : size_(size), element_bytes_(element_bytes), judge_(std::move(judge)) {}
 
-  std::optional<std::string> mismatch(array_store& store, void const* array, poison_byte,
-                                      std::size_t index, double) override {
+  std::optional<std::string> mismatch(checked_array const& of) override {
     // Memory of `operator new` is aligned for all types of elements.
     auto const got = std::make_unique_for_overwrite<std::byte[]>(size_ * element_bytes_);
-    store.copy_out(got.get(), array, size_ * element_bytes_);
-    return naming_array(index, [&] { return judge_(got.get(), size_); });
+    of.store.copy_out(got.get(), of.data, size_ * element_bytes_);
+    return naming_array(of.index, [&] { return judge_(got.get(), size_); });
   }
 
  private:
@@ -82,54 +89,18 @@ class judged_elements final : public expectation {
   array_judge judge_;
 };
 
-/// An element as a number of a type that holds it exactly.
-union wide_number {
-  double f;
-  std::int64_t i;
-  std::uint64_t u;
-};
-
-inline bool is_floating(element of) noexcept { return of >= element::f32; }
-inline bool is_signed_integer(element of) noexcept {
-  return of >= element::i8 && of <= element::i64;
-}
-
-/// Elements as wide numbers.
-inline void widen(element type, std::byte const* from, std::size_t count, wide_number* to) {
-  with_type(type, [&]<class T>(T value) {
-    for (std::size_t k = 0; k < count; ++k) {
-      std::memcpy(&value, from + k * sizeof value, sizeof value);
-      if constexpr (std::is_floating_point_v<T>) {
-        to[k].f = static_cast<double>(value);
-      } else if constexpr (std::is_signed_v<T>) {
-        to[k].i = value;
-      } else {
-        to[k].u = value;
-      }
-    }
-  });
-}
-
-inline std::string in_text(element type, wide_number value) {
-  if (!is_floating(type)) {
-    return is_signed_integer(type) ? std::to_string(value.i) : std::to_string(value.u);
-  }
-  return in_text(value.f, type == element::f32 ? std::numeric_limits<float>::max_digits10
-                                               : std::numeric_limits<double>::max_digits10);
-}
-
 class expected_elements final : public expectation {
  public:
-  expected_elements(std::size_t size, right_values right, tolerance allowed)
-      : size_(size), right_(std::move(right)), allowed_(allowed) {}
+  /// `has_rule`: the tolerance is that of a computation, such as a sum.
+  expected_elements(std::size_t size, right_values right, tolerance allowed, bool has_rule)
+      : size_(size), right_(std::move(right)), allowed_(allowed), has_rule_(has_rule) {}
 
   /// Copies the array back in pieces of 16 MiB: fresh host memory for a whole array takes longer to
   /// map than its copy takes.
-  std::optional<std::string> mismatch(array_store& store, void const* array, poison_byte poison,
-                                      std::size_t index, double slack) override {
+  std::optional<std::string> mismatch(checked_array const& of) override {
     if (right_.of == right_values::form::whole && values_.empty()) {
       std::vector<std::byte> values(size_ * bytes_of(right_.wanted));
-      naming_array(index, [&] { right_.write(0, size_, values.data(), nullptr); });
+      naming_array(of.index, [&] { right_.write(0, size_, values.data(), nullptr); });
       values_ = std::move(values);
     }
     std::size_t const piece = (std::size_t{16} << 20U) / bytes_of(right_.type);
@@ -139,25 +110,25 @@ class expected_elements final : public expectation {
     std::string words;
     for (std::size_t begin = 0; begin < size_; begin += piece) {
       auto const count = std::min(piece, size_ - begin);
-      store.copy_out(got.get(),
-                     static_cast<std::byte const*>(array) + begin * bytes_of(right_.type),
-                     count * bytes_of(right_.type));
-      auto const found = naming_array(
-          index, [&] { return count_wrong(got.get(), count, begin, poison, slack, index); });
+      of.store.copy_out(got.get(),
+                        static_cast<std::byte const*>(of.data) + begin * bytes_of(right_.type),
+                        count * bytes_of(right_.type));
+      auto const found =
+          naming_array(of.index, [&] { return count_wrong(got.get(), count, begin, of); });
       if (found.count > 0 && wrong.count == 0) {
         words = in_words(got.get() + (found.first - begin) * bytes_of(right_.type), found.first,
-                         poison);
+                         of.poison);
       }
       wrong.add(found);
     }
     if (wrong.count == 0) { return std::nullopt; }
-    return "element " + std::to_string(wrong.first) + " of array " + std::to_string(index) + words +
-           "; " + std::to_string(wrong.count) + " of " + std::to_string(size_) +
+    return "element " + std::to_string(wrong.first) + " of array " + std::to_string(of.index) +
+           words + "; " + std::to_string(wrong.count) + " of " + std::to_string(size_) +
            (wrong.count == 1
                 ? " elements is wrong, by " + detail::in_text(wrong.error, 3)
                 : " elements are wrong, the largest error is " + detail::in_text(wrong.error, 3) +
                       " at element " + std::to_string(wrong.worst)) +
-           ")";
+           ")" + advice(wrong.error, wrong.worst, of.inputs);
   }
 
  private:
@@ -187,6 +158,25 @@ class expected_elements final : public expectation {
     for (std::size_t k = 0; k < count; ++k) {
       to.errors[k] = allowed_.absolute + allowed_.relative * std::abs(wanted_as_double(to, k));
     }
+  }
+
+  /// A remedy for a wrong array whose largest `error`, at element `worst`, can be that of a sum
+  /// over the largest input, added up in blocks: sqrt(terms) roundings of partial sums near 1, or
+  /// of the result.
+  std::string advice(double error, std::size_t worst, std::size_t inputs) const {
+    if (has_rule_ || right_.of == right_values::form::part || !is_floating(right_.type)) {
+      return {};
+    }
+    double const many = 2 * std::sqrt(static_cast<double>(inputs));
+    auto const allowed = with_type(
+        right_.type, [&]<class T>(T) { return tolerance_for<T>(rounding_rule{many, many}); });
+    part at;
+    write(at, worst, 1);
+    if (!(error <= allowed.absolute + allowed.relative * std::abs(wanted_as_double(at, 0)))) {
+      return {};
+    }
+    return "; within the bound of a sum of many terms: where the array holds such sums, pass "
+           "assay::sum_of(TERMS) to expect";
   }
 
   double wanted_as_double(part const& of, std::size_t k) const {
@@ -267,7 +257,7 @@ class expected_elements final : public expectation {
 
   /// The wrong ones among `count` elements from number `begin` of the array on.
   wrong_elements count_wrong(std::byte const* got, std::size_t count, std::size_t begin,
-                             poison_byte poison, double slack, std::size_t index) const {
+                             checked_array const& of) const {
     constexpr std::int64_t grain = 4096;  // 20 us of work for each thread
     std::mutex adding;
     wrong_elements all;
@@ -279,14 +269,14 @@ class expected_elements final : public expectation {
           for (auto at = static_cast<std::size_t>(from); at < static_cast<std::size_t>(to);) {
             auto const many = std::min(step, static_cast<std::size_t>(to) - at);
             write(now, begin + at, many);
-            require_right(now, begin + at, many, index);
-            if (slack > 1) {
+            require_right(now, begin + at, many, of.index);
+            if (of.slack > 1) {
               auto const errors = std::span{now.errors}.first(many);
               double largest = 0;
               for (double const each : errors) { largest = std::max(largest, each); }
-              std::fill(errors.begin(), errors.end(), slack * largest);
+              std::fill(errors.begin(), errors.end(), of.slack * largest);
             }
-            add_wrong(found, now, got + at * bytes_of(right_.type), many, begin + at, poison);
+            add_wrong(found, now, got + at * bytes_of(right_.type), many, begin + at, of.poison);
             at += many;
           }
           if (found.count == 0) { return; }
@@ -329,6 +319,7 @@ class expected_elements final : public expectation {
   std::size_t size_;
   right_values right_;
   tolerance allowed_;
+  bool has_rule_;
   std::vector<std::byte> values_;  // the whole-array form writes them once
 };
 

@@ -24,17 +24,17 @@ class reference_elements final : public expectation {
                      right_values by_host, tolerance allowed)
       : out_(out),
         is_checked_(by_host.write != nullptr && size <= most_by_host),
-        elements_(size, results_of(store, out, run, by_host), allowed),
-        by_host_(size, std::move(by_host), allowed) {}
+        elements_(size, results_of(store, out, run, by_host), allowed, true),
+        by_host_(size, std::move(by_host), allowed, true) {}
 
-  std::optional<std::string> mismatch(array_store& store, void const* array, poison_byte poison,
-                                      std::size_t index, double slack) override {
-    auto wrong = elements_.mismatch(store, array, poison, index, slack);
+  std::optional<std::string> mismatch(checked_array const& of) override {
+    auto wrong = elements_.mismatch(of);
     if (!is_checked_) { return wrong; }
-    if (auto const reference = by_host_.mismatch(store, out_, {}, index, slack)) {
-      return "the reference itself is wrong: " + *reference;
-    }
-    return wrong;
+    auto results = of;
+    results.data = out_;
+    results.poison = {};
+    auto const reference = by_host_.mismatch(results);
+    return reference ? "the reference itself is wrong: " + *reference : wrong;
   }
 
  private:

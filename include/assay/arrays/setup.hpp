@@ -179,7 +179,14 @@ class setup {
   template <number T, class F>
   void expect(array_view<T> array, F f, tolerance allowed = default_tolerance<T>) {
     expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
-                  allowed);
+                  allowed, false);
+  }
+  /// The same with the errors of a computation: `sum_of`, `dot_of`, `exp_of`, `softmax_of` or
+  /// `normalised_of`.
+  template <number T, class F>
+  void expect(array_view<T> array, F f, std::same_as<rounding_rule> auto of) {
+    expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
+                  tolerance_for<T>(of), true);
   }
   template <class T, class F>
   requires(!number<T>)
@@ -198,14 +205,22 @@ class setup {
     expect_results(array.data_, array.size_, arrays::detail::reference_by<T>(std::move(reference)),
                    std::move(only_types), allowed);
   }
+  template <number T, class F>
+  void expect_from(array_view<T> array, F reference, std::same_as<rounding_rule> auto of) {
+    expect_from(array, std::move(reference), tolerance_for<T>(of));
+  }
   /// The same with a function for `expect`, which checks the results of the reference in arrays of
   /// at most 65,536 elements.
   template <number T, class F, class Right>
-  requires(!std::convertible_to<Right, tolerance>)
+  requires(!std::same_as<Right, tolerance> && !std::same_as<Right, rounding_rule>)
   void expect_from(array_view<T> array, F reference, Right f,
                    tolerance allowed = default_tolerance<T>) {
     expect_results(array.data_, array.size_, arrays::detail::reference_by<T>(std::move(reference)),
                    arrays::detail::right_values_by<T>(std::move(f)), allowed);
+  }
+  template <number T, class F, class Right>
+  void expect_from(array_view<T> array, F reference, Right f, std::same_as<rounding_rule> auto of) {
+    expect_from(array, std::move(reference), std::move(f), tolerance_for<T>(of));
   }
   /// Checks an array of `output` or `inout` by `judge(std::span<T const> got)`, which returns the
   /// error as a `std::optional<std::string>`. For results that are checked without computing them
@@ -265,7 +280,7 @@ class setup {
   std::size_t choose(std::size_t count);
   void note_scalar(std::string name, double value);
   void expect_values(void* array, std::size_t size, arrays::detail::right_values right,
-                     tolerance allowed);
+                     tolerance allowed, bool has_rule);
   void expect_results(void* array, std::size_t size, arrays::detail::reference_run reference,
                       arrays::detail::right_values by_host, tolerance allowed);
   void expect_judged(void* array, std::size_t size, std::size_t element_bytes,

@@ -246,10 +246,11 @@ ASSAY_INLINE setup::declared_memory setup::declare_scratch(std::size_t n,
 }
 
 ASSAY_INLINE void setup::expect_values(void* array, std::size_t size,
-                                       arrays::detail::right_values right, tolerance allowed) {
+                                       arrays::detail::right_values right, tolerance allowed,
+                                       bool has_rule) {
   allowed = detail::required(allowed, state_->told.has_nan);
-  state_->written(array).expected =
-      std::make_unique<arrays::detail::expected_elements>(size, std::move(right), allowed);
+  state_->written(array).expected = std::make_unique<arrays::detail::expected_elements>(
+      size, std::move(right), allowed, has_rule);
 }
 ASSAY_INLINE void setup::expect_results(void* array, std::size_t size,
                                         arrays::detail::reference_run reference,
@@ -286,10 +287,14 @@ ASSAY_INLINE bool setup::has_expectations() const noexcept {
 }
 ASSAY_INLINE std::optional<std::string> setup::verify(double slack) {
   auto const& all = state_->arrays;
+  std::size_t most = 0;
+  for (auto const& each : all) {
+    if (each.is_input || each.start != nullptr) { most = std::max(most, each.elements); }
+  }
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].expected == nullptr) { continue; }
-    if (auto wrong =
-            all[i].expected->mismatch(*state_->store, all[i].data, all[i].poison, i, slack)) {
+    if (auto wrong = all[i].expected->mismatch(
+            {*state_->store, all[i].data, all[i].poison, i, slack, most})) {
       return wrong;
     }
   }

@@ -5,6 +5,7 @@
 
 #include <assay/core/random.hpp>
 
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -28,6 +29,66 @@ inline constexpr tolerance default_tolerance =
     std::is_integral_v<T> ? tolerance{}
                           : tolerance{8 * static_cast<double>(std::numeric_limits<T>::epsilon()),
                                       static_cast<double>(std::numeric_limits<T>::min()), false};
+
+/// The errors of a computation with many roundings, which `tolerance_for` turns into a tolerance
+/// for results of a type. An error is permitted up to u * (relative * |expected| + absolute), where
+/// u is the unit roundoff of the type in which the kernel computes.
+struct rounding_rule {
+  double relative = 0, absolute = 0;
+};
+
+/// What a rule and the default tolerance of T permit together. Integers stay exact.
+template <number T>
+constexpr tolerance tolerance_for(rounding_rule rule) {
+  auto allowed = default_tolerance<T>;
+  if constexpr (std::is_floating_point_v<T>) {
+    constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+    allowed.relative += u * rule.relative;
+    allowed.absolute += u * rule.absolute;
+  }
+  return allowed;
+}
+
+/// For sums of so many terms, each of a magnitude up to `largest`, added in any order.
+///
+/// Permits 2 u (terms * largest + sqrt(terms) * |expected|). Roundings that are independent with
+/// mean zero add up to a backward error of some sqrt(terms) u instead of terms * u (Higham and
+/// Mary, "A new approach to probabilistic rounding error analysis", 2019). For terms of one sign
+/// that is the second part. Partial sums of terms with mean zero grow as their square root, which
+/// makes the error some terms * u * largest, the first part. The worst case of sequential sums,
+/// terms^2 * u * largest, is not permitted, and nothing is proven about roundings that depend on
+/// each other: sequential sums of many equal terms can exceed it.
+inline rounding_rule sum_of(number auto terms, double largest = 1) {
+  auto const k = static_cast<double>(terms);
+  return {2 * std::sqrt(k), 2 * k * largest};
+}
+/// For sums of so many products, each of a magnitude up to `largest`: as `sum_of`. The roundings of
+/// the products are some sqrt(terms) u * largest, and the bound has room for them. A float sum of
+/// 2^18 positive products and more in one sequence can exceed it: its last terms are lost in it.
+inline rounding_rule dot_of(number auto terms, double largest = 1) {
+  return sum_of(terms, largest);
+}
+/// For exponentials of numbers of a magnitude up to `largest`.
+///
+/// `__expf` has an error of up to 2 + 1.173 |x| units in the last place (CUDA Programming Guide,
+/// intrinsic functions), and one unit is up to 2 u. An argument that is a rounded difference adds 2
+/// u |x|. The default tolerance has 16 u.
+inline rounding_rule exp_of(double largest = 1) { return {8 * largest, 0}; }
+/// For softmax over so many numbers of a magnitude up to `largest`: two exponentials of up to
+/// 2 * largest, and a sum of positive terms.
+inline rounding_rule softmax_of(number auto terms, double largest = 1) {
+  return {24 * largest + 2 * std::sqrt(static_cast<double>(terms)), 0};
+}
+/// For layer, batch and other normalisations over so many numbers, with scales and shifts of a
+/// magnitude up to `largest`: u (8 + 4 sqrt(terms)) (largest + |expected|).
+///
+/// The mean and the mean square have errors as `sum_of` has them. The rule is for numbers whose
+/// mean is at most twice their standard deviation: a variance from the mean square loses as many
+/// bits as the ratio of the two has.
+inline rounding_rule normalised_of(number auto terms, double largest = 1) {
+  double const each = 8 + 4 * std::sqrt(static_cast<double>(terms));
+  return {each, each * largest};
+}
 
 namespace arrays {
 
