@@ -209,6 +209,9 @@ class setup {
   /// The first wrong element of the first wrong array, in words; nothing where all expectations
   /// hold. `slack` above 1 is for results of too low precision. Waits for the stream.
   std::optional<std::string> verify(double slack = 1);
+  /// The worst error of the last `verify`, among the arrays up to the first wrong one. Judged
+  /// arrays have none. Zeros where all elements are exact.
+  worst_error worst() const noexcept;
 
   std::vector<declared_array> declared() const;
   double bytes() const noexcept;

@@ -6,6 +6,7 @@
 #include <assay/core/random.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <type_traits>
 
@@ -19,6 +20,13 @@ struct tolerance {
   /// is refused, since a mistake in their function makes NaN right everywhere.
   bool nan = false;
   bool operator==(tolerance const&) const = default;
+};
+
+/// The element whose error is the largest share of its permitted error.
+struct worst_error {
+  double ulps = 0;   ///< its error in units in the last place of the right value, or in ones
+  double share = 0;  ///< its error in units of the permitted one: above 1 for wrong elements alone
+  std::size_t array = 0, element = 0;
 };
 
 /// Integers must be exact. A floating result may have 16 errors of half an ulp: one rounding to T

@@ -6,6 +6,8 @@
 #include <assay/arrays/agreement.hpp>
 #include <assay/arrays/element.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -40,6 +42,17 @@ inline void widen(element type, std::byte const* from, std::size_t count, wide_n
         to[k].u = value;
       }
     }
+  });
+}
+
+/// The distance of neighbouring numbers of a type near a value; NaN where that is no number.
+inline double ulp_of(element type, double near) {
+  return with_type(type, [near]<class T>(T) {
+    if (std::is_integral_v<T>) { return 1.0; }
+    using is = std::numeric_limits<T>;
+    int const exponent = std::max(std::ilogb(near), is::min_exponent - 1);
+    return std::isfinite(near) ? std::ldexp(1.0, exponent - is::digits + 1)
+                               : std::numeric_limits<double>::quiet_NaN();
   });
 }
 
