@@ -209,7 +209,7 @@ class expected_elements final : public expectation {
     if (exact && same_result(got, wanted)) { return true; }
     return (!exact || error > 0) &&
            (agrees(got, wanted, error) ||
-            (right_.type == element::f32 && got == static_cast<float>(wanted)));
+            (right_.type != element::f64 && got == rounded_to(right_.type, wanted)));
   }
   template <class Got, class Wanted>
   bool accepts(Got got, Wanted wanted, double error) const {

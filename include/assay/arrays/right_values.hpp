@@ -30,7 +30,7 @@ struct right_values {
 using array_judge = std::function<std::optional<std::string>(void const* got, std::size_t size)>;
 
 /// The function of a call of `setup::expect`, of any of its three forms.
-template <number T, class F>
+template <numeric T, class F>
 right_values right_values_by(F f) {
   using whole = std::conditional_t<std::is_integral_v<T>, T, double>;
   using form = right_values::form;

@@ -77,15 +77,22 @@ class setup {
   /// An input of n random numbers.
   template <number T>
   array_view<T> random(std::size_t n, uniform<T> range = {}) {
-    return random_view(n, range, declare_random("random", n, arrays::erase(range), false));
+    return random_view<T>(n, range, declare_random("random", n, arrays::erase(range), false));
+  }
+  /// The same for `__half`, `__nv_bfloat16`, `__nv_fp8_e4m3` and `__nv_fp8_e5m2`: floats of the
+  /// range, rounded to T. Rounding can reach the upper end.
+  template <arrays::small_floating T>
+  array_view<T> random(std::size_t n, uniform<float> range = {}) {
+    return random_view<T>(n, range, declare_random("random", n, arrays::erase<T>(range), false));
   }
   /// Refuses other types in words, as do `inout` and `expect` below.
   template <class T>
-  requires(!number<T>)
+  requires(!arrays::numeric<T>)
   array_view<T> random(std::size_t, uniform<float> = {}) {
-    static_assert(number<T>,
-                  "setup.random makes arithmetic types: for others, such as half types, keep a "
-                  "std::vector<T> of values and call from(values)");
+    static_assert(
+        arrays::numeric<T>,
+        "setup.random makes numbers: for other types, keep a std::vector<T> of values and "
+        "call from(values)");
     return {};
   }
   /// An input of n random multiples of `unit`: each is the unit times an integer of the range.
@@ -122,14 +129,18 @@ class setup {
   /// writes the same numbers again.
   template <number T>
   array_view<T> inout(std::size_t n, uniform<T> range = {}) {
-    return random_view(n, range, declare_random("inout", n, arrays::erase(range), true));
+    return random_view<T>(n, range, declare_random("inout", n, arrays::erase(range), true));
+  }
+  template <arrays::small_floating T>
+  array_view<T> inout(std::size_t n, uniform<float> range = {}) {
+    return random_view<T>(n, range, declare_random("inout", n, arrays::erase<T>(range), true));
   }
   template <class T>
-  requires(!number<T>)
+  requires(!arrays::numeric<T>)
   array_view<T> inout(std::size_t, uniform<float> = {}) {
-    static_assert(number<T>,
-                  "setup.inout(n) makes arithmetic types: for others, such as half types, keep a "
-                  "std::vector<T> of values and call inout(values)");
+    static_assert(arrays::numeric<T>,
+                  "setup.inout(n) makes numbers: for other types, keep a std::vector<T> of values "
+                  "and call inout(values)");
     return {};
   }
   /// The same with the caller's elements; see `from`.
@@ -166,24 +177,23 @@ class setup {
   /// A right value of NaN is refused by `verify`, unless `tolerance::nan` permits it, the permitted
   /// error of the third form is 0, or arrays of this setup have `special_values::nan` or
   /// `special_values::infinities`.
-  template <number T, class F>
+  template <arrays::numeric T, class F>
   void expect(array_view<T> array, F f, tolerance allowed = default_tolerance<T>) {
     expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
                   allowed, false);
   }
   /// The same with the errors of a computation: `sum_of`, `dot_of`, `exp_of`, `softmax_of` or
   /// `normalised_of`.
-  template <number T, class F>
+  template <arrays::numeric T, class F>
   void expect(array_view<T> array, F f, std::same_as<rounding_rule> auto of) {
     expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
                   tolerance_for<T>(of), true);
   }
   template <class T, class F>
-  requires(!number<T>)
+  requires(!arrays::numeric<T>)
   void expect(array_view<T>, F const&, tolerance = {}) {
-    static_assert(number<T>,
-                  "setup.expect compares arithmetic types: for others, such as half types, call "
-                  "expect_that(array, judge)");
+    static_assert(arrays::numeric<T>,
+                  "setup.expect compares numbers: for other types, call expect_that(array, judge)");
   }
   /// Checks an array of `output` or `inout` by `judge(std::span<T const> got)`, which returns the
   /// error as a `std::optional<std::string>`. For results that are checked without computing them
@@ -256,7 +266,8 @@ class setup {
     return made;
   }
   template <class T>
-  static array_view<T> random_view(std::size_t n, uniform<T> range, declared_memory const& of) {
+  static array_view<T> random_view(std::size_t n, uniform<arrays::host_value<T>> range,
+                                   declared_memory const& of) {
     auto made = view<T>(n, of);
     made.kind_ = array_view<T>::random_kind::uniform;
     made.range_ = range;
