@@ -38,7 +38,7 @@ STANDARD = {
     "charconv": r"(to|from)_chars|chars_format",
     "chrono": r"chrono::\w+|nano",
     "cmath": r"is(finite|nan|inf)|abs|sqrt|pow|exp2?|expm1|log(1p|2|10)?|ceil|floor|(ll)?round|trunc|fma|fmax|erfc|"
-             r"lgamma|lerp|cos|sin|copysign|nan|nextafter",
+             r"lgamma|lerp|cos|sin|copysign|nan|nextafter|ilogb|ldexp",
     "concepts": r"same_as|convertible_to|integral|floating_point|movable|copyable|constructible_from",
     "condition_variable": r"condition_variable(_any)?|cv_status",
     "csignal": r"signal|sig_atomic_t",

@@ -561,6 +561,47 @@ TEST_CASE("a setup lists its arrays, and tells low precision from a wrong answer
   CHECK(make.verify(16384) != std::nullopt);
 }
 
+TEST_CASE("verification names the worst error, of right arrays too", "[arrays]") {
+  constexpr std::size_t n = 100'003;
+  constexpr float ulp = std::numeric_limits<float>::epsilon();
+  auto make = on_host(3);
+  auto const y = make.output<float>(n);
+  auto const k = make.output<int>(n);
+  make.expect(y, [](std::size_t i) { return i % 2 == 0 ? 1.0 : 2.0; }, {.absolute = 8 * ulp});
+  make.expect(k, [](std::size_t) { return 5; }, {.absolute = 4});
+  std::fill_n(k.data(), n, 5);
+  for (std::size_t i = 0; i < n; ++i) { y.data()[i] = i % 2 == 0 ? 1 : 2; }
+  CHECK(make.verify() == std::nullopt);
+  CHECK((make.worst().share == 0 && make.worst().ulps == 0));
+  y.data()[90'000] += 2 * ulp;
+  y.data()[90'001] += 4 * ulp;  // 2 ulp of 2
+  y.data()[99'999] -= 4 * ulp;
+  CHECK(make.verify() == std::nullopt);
+  auto found = make.worst();
+  CHECK((found.share == 0.5 && found.ulps == 2 && found.array == 0 && found.element == 90'001));
+  k.data()[7] = 8;
+  CHECK(make.verify() == std::nullopt);
+  found = make.worst();
+  CHECK((found.share == 0.75 && found.ulps == 3 && found.array == 1 && found.element == 7));
+  y.data()[11] += 16 * ulp;
+  CHECK(make.verify() != std::nullopt);
+  found = make.worst();
+  CHECK((found.share == 2 && found.ulps == 8 && found.array == 0 && found.element == 11));
+  y.data()[50'000] = static_cast<float>(not_a_number);
+  CHECK(make.verify() != std::nullopt);
+  CHECK((make.worst().share == inf && make.worst().element == 50'000));
+  // One rounding is right whatever is permitted, and takes all of it.
+  make.expect(y, [](std::size_t) { return 0.1; }, {});
+  std::fill_n(y.data(), n, 0.1F);
+  CHECK(make.verify() == std::nullopt);
+  CHECK((make.worst().share == 1 && make.worst().ulps < 0.5 && make.worst().element == 0));
+  make.expect(y, [](std::size_t) { return not_a_number; }, {.nan = true});
+  std::fill_n(y.data(), n, std::nanf("1"));
+  k.data()[7] = 5;
+  CHECK(make.verify() == std::nullopt);
+  CHECK(make.worst().share == 0);
+}
+
 TEST_CASE("a range of another type serves where its ends fit", "[setup]") {
   auto const first = [](auto range, auto type) {
     auto make = on_host(3);

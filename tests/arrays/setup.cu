@@ -7,6 +7,10 @@
 #include <assay/arrays/setup.hpp>
 #include <assay/core/stream.hpp>
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -23,6 +27,10 @@ namespace {
 template <class T>
 __global__ void scale_elements(std::size_t n, T const* x, T* y) {
   for (auto const i : kernel::grid_stride(n)) { y[i] = 2 * x[i]; }
+}
+
+__global__ void scale_halves(std::size_t n, __half const* x, __half* y) {
+  for (auto const i : kernel::grid_stride(n)) { y[i] = __hadd(x[i], x[i]); }
 }
 
 template <class T>
@@ -89,6 +97,41 @@ TEMPLATE_TEST_CASE("random floating numbers of a device have the host's bits", "
                   where) == 0);
   CHECK(differing(make.inout<TestType>(n, {.low = TestType(-1e-3), .high = TestType(3e-5)}),
                   where) == 0);
+}
+
+TEMPLATE_TEST_CASE("random small floats of a device have the host's bits", "[arrays]", __half,
+                   __nv_bfloat16, __nv_fp8_e4m3, __nv_fp8_e5m2) {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  stream const where{place};
+  constexpr std::size_t n = 1'000'003;
+  constexpr float tiny = 3e-8F;  // subnormal numbers and zeros of the smaller formats
+  for (auto const range :
+       {uniform<float>{}, uniform<float>{-400, 300}, uniform<float>{-tiny, 3 * tiny}}) {
+    auto on_gpu = on_device(where, seed);
+    setup on_cpu{std::make_unique<arrays::host_array_store>(1), seed};
+    auto const got = copied(on_gpu.random<TestType>(n, range), where);
+    auto const wanted = on_cpu.random<TestType>(n, range);
+    CHECK(std::memcmp(got.data(), wanted.data(), n * sizeof(TestType)) == 0);
+  }
+}
+
+TEST_CASE("results of half precision are checked on a device", "[arrays]") {
+  stream const where{place};
+  auto make = on_device(where, test::fresh_seed());
+  constexpr std::size_t n = 100'003;
+  auto const x = make.random<__half>(n);
+  auto const y = make.output<__half>(n);
+  make.expect(y, [x](std::size_t i) { return 2.0 * x.seeded(i); });
+  auto const run = [&](std::size_t written) {
+    make.poison();
+    kernel::launch(scale_halves, 8, 256, 0, where, written, x.data(), y.data());
+  };
+  run(n);
+  CHECK(make.verify() == std::nullopt);
+  run(n - 5);
+  CHECK_THAT(make.verify().value_or("nothing"),
+             contains("element 99998 of array 1 was never written"));
 }
 
 TEMPLATE_TEST_CASE("random multiples of a device have the host's bits", "[arrays]", float, double) {

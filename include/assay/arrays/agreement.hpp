@@ -34,8 +34,13 @@ bool agrees(Got got, Wanted wanted, double allowed) {
 /// The distance of two numbers; exact for integers of 64 bits.
 template <class Got, class Wanted>
 double distance(Got got, Wanted wanted) {
-  return static_cast<double>(
-      std::abs(static_cast<long double>(got) - static_cast<long double>(wanted)));
+  if constexpr (std::is_integral_v<Got>) {
+    if (std::cmp_equal(got, wanted)) { return 0; }
+    return static_cast<double>(
+        std::abs(static_cast<long double>(got) - static_cast<long double>(wanted)));
+  } else {
+    return std::abs(got - wanted);
+  }
 }
 
 /// The same bits, or two NaN: the payload of a NaN differs between processors.

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 namespace assay {
@@ -39,12 +40,17 @@ class array_view {
   T* data() const noexcept { return data_; }
   std::size_t size() const noexcept { return size_; }
 
-  /// The value with which element i starts, from the host's memory or arithmetic. Throws
+  /// The value with which element i starts, from the host's memory or arithmetic; as `float` for
+  /// elements of 8 and 16 floating bits, so that references compute with it. Throws
   /// `std::out_of_range` beyond the array, and `std::logic_error` for arrays of `output`, `scratch`
   /// and `zeros`.
-  T seeded(std::size_t i) const {
+  arrays::host_value<T> seeded(std::size_t i) const {
     if (i < size_) {
-      if (source_ != nullptr) { return source_[i]; }
+      if constexpr (arrays::small_floating<T>) {
+        if (source_ != nullptr || kind_ == random_kind::uniform) { return small_value(i); }
+      } else if (source_ != nullptr) {
+        return source_[i];
+      }
       if constexpr (number<T>) {
         if (kind_ == random_kind::uniform) { return random_value(range_, seed_, i); }
         if constexpr (std::is_floating_point_v<T>) {
@@ -59,6 +65,19 @@ class array_view {
 
  private:
   friend class setup;
+
+  float small_value(std::size_t i) const {
+    constexpr auto format = arrays::format_of<T>;
+    using bits = typename arrays::small_float<format>::bits_type;
+    bits is = 0;
+    if (source_ != nullptr) {
+      std::memcpy(&is, reinterpret_cast<bits const*>(source_) + i, sizeof is);
+    } else {
+      is = arrays::random_value(arrays::narrowed<bits>{range_, format}, seed_, i);
+    }
+    return static_cast<float>(arrays::widened(format, is));
+  }
+
   enum class random_kind : unsigned char { none, uniform, multiples };
 
   T* data_ = nullptr;
@@ -66,8 +85,8 @@ class array_view {
   T const* source_ = nullptr;
   std::uint64_t seed_ = 0;
   random_kind kind_ = random_kind::none;
-  uniform<std::int32_t> steps_{};                           // of multiples
-  uniform<std::conditional_t<number<T>, T, int>> range_{};  // `low` is the unit of multiples
+  uniform<std::int32_t> steps_{};  // of multiples
+  uniform<std::conditional_t<arrays::numeric<T>, arrays::host_value<T>, int>> range_{};
 };
 
 }  // namespace assay

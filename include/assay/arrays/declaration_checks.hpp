@@ -47,7 +47,16 @@ inline tolerance required(tolerance allowed, bool has_nan) {
 
 inline void require_range(arrays::any_range const& of) {
   arrays::with_type(of.is_multiples ? arrays::element::i32 : of.type, [&]<class T>(T) {
-    require_ends(arrays::from_bits<T>(of.low), arrays::from_bits<T>(of.high));
+    using value = arrays::host_value<T>;
+    auto const low = arrays::from_bits<value>(of.low), high = arrays::from_bits<value>(of.high);
+    require_ends(low, high);
+    if constexpr (arrays::small_floating<T>) {
+      constexpr auto most = arrays::element_limits<T>::max();
+      if (-most <= low && high <= most) { return; }
+      throw std::invalid_argument("uniform{" + arrays::detail::in_text(low, 9) + ", " +
+                                  arrays::detail::in_text(high, 9) + "}: the elements hold up to " +
+                                  arrays::detail::in_text(most, 9));
+    }
   });
 }
 

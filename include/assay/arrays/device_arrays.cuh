@@ -49,6 +49,16 @@ __device__ void fill_floating(void* to, std::uint64_t count, any_range of, std::
   fill_elements(to, count, multiples<T>{steps, of_bits<T>(of.unit)}, seed);
 }
 
+template <class Bits>
+__device__ void fill_narrowed(void* to, std::uint64_t count, any_range of, std::uint64_t seed) {
+  uniform<float> const range{of_bits<float>(of.low), of_bits<float>(of.high)};
+  for (auto const i : kernel::grid_stride(count)) {
+    double const drawn = uniform_draw<float>{range, random_draw{seed, i}.bits}.value;
+    auto const bits = static_cast<std::uint64_t>(__double_as_longlong(drawn));
+    static_cast<Bits*>(to)[i] = static_cast<Bits>(narrowing{of.format, bits}.result);
+  }
+}
+
 /// One kernel for all types, because each kernel costs all programs time to compile. A template,
 /// because a plain kernel in a header does not link from two units.
 template <int = 0>
@@ -71,6 +81,12 @@ __global__ void fill_random_elements(void* to, std::uint64_t count, any_range of
       return fill_floating<float>(to, count, of, seed);
     case element::f64:
       return fill_floating<double>(to, count, of, seed);
+    case element::f16:
+    case element::bf16:
+      return fill_narrowed<std::uint16_t>(to, count, of, seed);
+    case element::e4m3:
+    case element::e5m2:
+      return fill_narrowed<std::uint8_t>(to, count, of, seed);
   }
 }
 

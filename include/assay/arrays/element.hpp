@@ -3,6 +3,7 @@
 /// Types of elements as values, so that code for arrays is compiled once for all types.
 #pragma once
 
+#include <assay/arrays/small_float.hpp>
 #include <assay/core/random.hpp>
 
 #include <bit>
@@ -12,12 +13,31 @@
 
 namespace assay::arrays {
 
-/// The arithmetic types of elements.
-enum class element : unsigned char { u8, u16, u32, u64, i8, i16, i32, i64, f32, f64 };
+/// The types of elements that are numbers.
+enum class element : unsigned char {
+  u8,
+  u16,
+  u32,
+  u64,
+  i8,
+  i16,
+  i32,
+  i64,
+  f32,
+  f64,
+  f16,
+  bf16,
+  e4m3,
+  e5m2
+};
 
-template <number T>
+template <numeric T>
 inline constexpr element element_of =
-    std::is_floating_point_v<T>
+    format_of<T> == half_format       ? element::f16
+    : format_of<T> == bfloat16_format ? element::bf16
+    : format_of<T> == e4m3_format     ? element::e4m3
+    : format_of<T> == e5m2_format     ? element::e5m2
+    : std::is_floating_point_v<T>
         ? (sizeof(T) == 4 ? element::f32 : element::f64)
         : static_cast<element>(std::countr_zero(sizeof(T)) + (std::is_signed_v<T> ? 4 : 0));
 
@@ -43,6 +63,14 @@ decltype(auto) with_type(element of, Body&& body) {
       return body(std::int64_t{});
     case element::f32:
       return body(float{});
+    case element::f16:
+      return body(small_float<half_format>{});
+    case element::bf16:
+      return body(small_float<bfloat16_format>{});
+    case element::e4m3:
+      return body(small_float<e4m3_format>{});
+    case element::e5m2:
+      return body(small_float<e5m2_format>{});
     default:
       return body(double{});
   }
@@ -91,25 +119,44 @@ T random_value(multiples<T> of, std::uint64_t seed, std::uint64_t index) noexcep
   return multiples_draw<T>{of, random_bits(seed, index)}.value;
 }
 
+/// Random floats of a range, rounded to a small format of as many bits as `Bits` has.
+template <class Bits>
+struct narrowed {
+  uniform<float> range{};
+  float_format to{};
+};
+
+/// The bits of the number of a seed and an index, for host code.
+template <class Bits>
+Bits random_value(narrowed<Bits> of, std::uint64_t seed, std::uint64_t index) noexcept {
+  double const drawn = random_value(of.range, seed, index);
+  return static_cast<Bits>(narrowing{of.to, std::bit_cast<std::uint64_t>(drawn)}.result);
+}
+
 /// A `uniform<T>`, or `multiples<T>`, of any T.
 struct any_range {
   element type = element::f32;
   bool is_multiples = false;
-  std::uint64_t low = 0, high = 0;  ///< bits of the ends, of type T or 32-bit integers
+  std::uint64_t low = 0, high = 0;  ///< bits of the ends, of type T, float or 32-bit integers
   std::uint64_t unit = 0;           ///< bits of the unit of multiples
+  float_format format{};            ///< of small floating numbers, whose ends are floats
 };
 
 template <number T>
 constexpr any_range erase(uniform<T> range) noexcept {
   return {element_of<T>, false, to_bits(range.low), to_bits(range.high), 0};
 }
+template <small_floating T>
+constexpr any_range erase(uniform<float> range) noexcept {
+  return {element_of<T>, false, to_bits(range.low), to_bits(range.high), 0, format_of<T>};
+}
 template <number T>
 constexpr any_range erase(multiples<T> of) noexcept {
   return {element_of<T>, true, to_bits(of.range.low), to_bits(of.range.high), to_bits(of.unit)};
 }
 
-/// Calls `body` with the `uniform<T>`, or with the `multiples<T>`, of a range. Signed and unsigned
-/// integers of one size have the same random bits, so six types of ranges serve all.
+/// Calls `body` with the `uniform<T>`, `multiples<T>` or `narrowed<T>` of a range. Signed and
+/// unsigned integers of one size have the same random bits, so eight types of ranges serve all.
 template <class Body>
 decltype(auto) with_range(any_range const& of, Body&& body) {
   auto const floating = [&]<class T>(T) {
@@ -122,7 +169,16 @@ decltype(auto) with_range(any_range const& of, Body&& body) {
   auto const integer = [&]<class T>(T) {
     return body(uniform<T>{static_cast<T>(of.low), static_cast<T>(of.high)});
   };
+  auto const small = [&]<class T>(T) {
+    return body(narrowed<T>{{from_bits<float>(of.low), from_bits<float>(of.high)}, of.format});
+  };
   switch (of.type) {
+    case element::f16:
+    case element::bf16:
+      return small(std::uint16_t{});
+    case element::e4m3:
+    case element::e5m2:
+      return small(std::uint8_t{});
     case element::f32:
       return floating(float{});
     case element::f64:

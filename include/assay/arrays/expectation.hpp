@@ -5,6 +5,7 @@
 
 #include <assay/arrays/agreement.hpp>
 #include <assay/arrays/array_store.hpp>
+#include <assay/arrays/element_errors.hpp>
 #include <assay/arrays/right_values.hpp>
 #include <assay/arrays/tolerance.hpp>
 #include <assay/arrays/wide_number.hpp>
@@ -41,6 +42,7 @@ struct checked_array {
   std::size_t index;   ///< its number in messages
   double slack;        ///< above 1: so many times the largest error of 1024 elements is permitted
   std::size_t inputs;  ///< elements of the setup's largest input
+  worst_error& worst;  ///< replaced by a worse one
 };
 
 /// The expected content of an array after one call.
@@ -106,7 +108,7 @@ class expected_elements final : public expectation {
     std::size_t const piece = (std::size_t{16} << 20U) / bytes_of(right_.type);
     auto const got =
         std::make_unique_for_overwrite<std::byte[]>(std::min(size_, piece) * bytes_of(right_.type));
-    wrong_elements wrong;
+    element_errors wrong;
     std::string words;
     for (std::size_t begin = 0; begin < size_; begin += piece) {
       auto const count = std::min(piece, size_ - begin);
@@ -120,6 +122,12 @@ class expected_elements final : public expectation {
                          of.poison);
       }
       wrong.add(found);
+    }
+    if (wrong.share > of.worst.share) {
+      part at;
+      write(at, wrong.at_share, 1);
+      auto const ulp = ulp_of(right_.type, wanted_as_double(at, 0));
+      of.worst = {wrong.of_share / ulp, wrong.share, of.index, wrong.at_share};
     }
     if (wrong.count == 0) { return std::nullopt; }
     return "element " + std::to_string(wrong.first) + " of array " + std::to_string(of.index) +
@@ -201,30 +209,12 @@ class expected_elements final : public expectation {
     if (exact && same_result(got, wanted)) { return true; }
     return (!exact || error > 0) &&
            (agrees(got, wanted, error) ||
-            (right_.type == element::f32 && got == static_cast<float>(wanted)));
+            (right_.type != element::f64 && got == rounded_to(right_.type, wanted)));
   }
   template <class Got, class Wanted>
   bool accepts(Got got, Wanted wanted, double error) const {
     return agrees(got, wanted, error);
   }
-
-  struct wrong_elements {
-    std::size_t first = std::numeric_limits<std::size_t>::max(), count = 0;
-    double error = -1;  ///< the largest; NaN where an element that is no number is wrong
-    std::size_t worst = 0;
-
-    void add(std::size_t at, double by) { add({at, 1, by, at}); }
-    void add(wrong_elements const& more) {
-      bool const larger = std::isnan(more.error) ? !std::isnan(error) : more.error > error;
-      bool const as_large = more.error == error || (std::isnan(more.error) && std::isnan(error));
-      if (larger || (as_large && more.worst < worst)) {
-        error = more.error;
-        worst = more.worst;
-      }
-      first = std::min(first, more.first);
-      count += more.count;
-    }
-  };
 
   /// Throws where right values from number `first` of the array on are none.
   void require_right(part const& of, std::size_t first, std::size_t count,
@@ -256,15 +246,15 @@ class expected_elements final : public expectation {
   }
 
   /// The wrong ones among `count` elements from number `begin` of the array on.
-  wrong_elements count_wrong(std::byte const* got, std::size_t count, std::size_t begin,
+  element_errors count_wrong(std::byte const* got, std::size_t count, std::size_t begin,
                              checked_array const& of) const {
     constexpr std::int64_t grain = 4096;  // 20 us of work for each thread
     std::mutex adding;
-    wrong_elements all;
+    element_errors all;
     host::parallel_for(
         host::all_threads(), static_cast<std::int64_t>(count), grain,
         [&](std::int64_t from, std::int64_t to) {
-          wrong_elements found;
+          element_errors found;
           part now;
           for (auto at = static_cast<std::size_t>(from); at < static_cast<std::size_t>(to);) {
             auto const many = std::min(step, static_cast<std::size_t>(to) - at);
@@ -276,19 +266,18 @@ class expected_elements final : public expectation {
               for (double const each : errors) { largest = std::max(largest, each); }
               std::fill(errors.begin(), errors.end(), of.slack * largest);
             }
-            add_wrong(found, now, got + at * bytes_of(right_.type), many, begin + at, of.poison);
+            add_errors(found, now, got + at * bytes_of(right_.type), many, begin + at, of.poison);
             at += many;
           }
-          if (found.count == 0) { return; }
           std::lock_guard const lock{adding};
           all.add(found);
         });
     return all;
   }
 
-  /// Counts wrong ones among `count` elements from number `first` of the array on.
-  void add_wrong(wrong_elements& to, part& now, std::byte const* got, std::size_t count,
-                 std::size_t first, poison_byte poison) const {
+  /// Notes the errors of `count` elements from number `first` of the array on.
+  void add_errors(element_errors& to, part& now, std::byte const* got, std::size_t count,
+                  std::size_t first, poison_byte poison) const {
     widen(right_.type, got, count, now.got.data());
     auto const bytes = bytes_of(right_.type);
     with_members([&](auto is, auto should_be) {
@@ -297,8 +286,8 @@ class expected_elements final : public expectation {
         bool const unwritten = is_floating(right_.type) && is_poison(got + k * bytes, poison);
         auto const value = now.got[k].*is;
         auto const wanted = now.wanted[k].*should_be;
-        if (!unwritten && accepts(value, wanted, now.errors[k])) { continue; }
-        to.add(first + k, distance(value, wanted));
+        bool const right = !unwritten && accepts(value, wanted, now.errors[k]);
+        to.add(first + k, distance(value, wanted), now.errors[k], right);
       }
     });
   }

@@ -48,7 +48,7 @@ reference_run reference_by(F reference) {
 }
 
 /// The function of a call of `setup::expect`, of any of its three forms.
-template <number T, class F>
+template <numeric T, class F>
 right_values right_values_by(F f) {
   using whole = std::conditional_t<std::is_integral_v<T>, T, double>;
   using form = right_values::form;

@@ -78,15 +78,22 @@ class setup {
   /// An input of n random numbers.
   template <number T>
   array_view<T> random(std::size_t n, uniform<T> range = {}) {
-    return random_view(n, range, declare_random("random", n, arrays::erase(range), false));
+    return random_view<T>(n, range, declare_random("random", n, arrays::erase(range), false));
+  }
+  /// The same for `__half`, `__nv_bfloat16`, `__nv_fp8_e4m3` and `__nv_fp8_e5m2`: floats of the
+  /// range, rounded to T. Rounding can reach the upper end.
+  template <arrays::small_floating T>
+  array_view<T> random(std::size_t n, uniform<float> range = {}) {
+    return random_view<T>(n, range, declare_random("random", n, arrays::erase<T>(range), false));
   }
   /// Refuses other types in words, as do `inout` and `expect` below.
   template <class T>
-  requires(!number<T>)
+  requires(!arrays::numeric<T>)
   array_view<T> random(std::size_t, uniform<float> = {}) {
-    static_assert(number<T>,
-                  "setup.random makes arithmetic types: for others, such as half types, keep a "
-                  "std::vector<T> of values and call from(values)");
+    static_assert(
+        arrays::numeric<T>,
+        "setup.random makes numbers: for other types, keep a std::vector<T> of values and "
+        "call from(values)");
     return {};
   }
   /// An input of n random multiples of `unit`: each is the unit times an integer of the range.
@@ -123,14 +130,18 @@ class setup {
   /// writes the same numbers again.
   template <number T>
   array_view<T> inout(std::size_t n, uniform<T> range = {}) {
-    return random_view(n, range, declare_random("inout", n, arrays::erase(range), true));
+    return random_view<T>(n, range, declare_random("inout", n, arrays::erase(range), true));
+  }
+  template <arrays::small_floating T>
+  array_view<T> inout(std::size_t n, uniform<float> range = {}) {
+    return random_view<T>(n, range, declare_random("inout", n, arrays::erase<T>(range), true));
   }
   template <class T>
-  requires(!number<T>)
+  requires(!arrays::numeric<T>)
   array_view<T> inout(std::size_t, uniform<float> = {}) {
-    static_assert(number<T>,
-                  "setup.inout(n) makes arithmetic types: for others, such as half types, keep a "
-                  "std::vector<T> of values and call inout(values)");
+    static_assert(arrays::numeric<T>,
+                  "setup.inout(n) makes numbers: for other types, keep a std::vector<T> of values "
+                  "and call inout(values)");
     return {};
   }
   /// The same with the caller's elements; see `from`.
@@ -176,49 +187,48 @@ class setup {
   /// A right value of NaN is refused by `verify`, unless `tolerance::nan` permits it, the permitted
   /// error of the third form is 0, or arrays of this setup have `special_values::nan` or
   /// `special_values::infinities`.
-  template <number T, class F>
+  template <arrays::numeric T, class F>
   void expect(array_view<T> array, F f, tolerance allowed = default_tolerance<T>) {
     expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
                   allowed, false);
   }
   /// The same with the errors of a computation: `sum_of`, `dot_of`, `exp_of`, `softmax_of` or
   /// `normalised_of`.
-  template <number T, class F>
+  template <arrays::numeric T, class F>
   void expect(array_view<T> array, F f, std::same_as<rounding_rule> auto of) {
     expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
                   tolerance_for<T>(of), true);
   }
   template <class T, class F>
-  requires(!number<T>)
+  requires(!arrays::numeric<T>)
   void expect(array_view<T>, F const&, tolerance = {}) {
-    static_assert(number<T>,
-                  "setup.expect compares arithmetic types: for others, such as half types, call "
-                  "expect_that(array, judge)");
+    static_assert(arrays::numeric<T>,
+                  "setup.expect compares numbers: for other types, call expect_that(array, judge)");
   }
   /// The same by another implementation, for sizes whose right values a host computes too slowly.
   /// `reference(T* out, cudaStream_t)`, or `reference(T* out)` on the host, writes what is right.
   /// It reads inputs alone, and runs once, at the first check, on the stream of the arrays.
-  template <number T, class F>
+  template <arrays::numeric T, class F>
   void expect_from(array_view<T> array, F reference, tolerance allowed = default_tolerance<T>) {
     arrays::detail::right_values only_types;
     only_types.type = arrays::element_of<T>;
     expect_results(array.data_, array.size_, arrays::detail::reference_by<T>(std::move(reference)),
                    std::move(only_types), allowed);
   }
-  template <number T, class F>
+  template <arrays::numeric T, class F>
   void expect_from(array_view<T> array, F reference, std::same_as<rounding_rule> auto of) {
     expect_from(array, std::move(reference), tolerance_for<T>(of));
   }
   /// The same with a function for `expect`, which checks the results of the reference in arrays of
   /// at most 65,536 elements.
-  template <number T, class F, class Right>
+  template <arrays::numeric T, class F, class Right>
   requires(!std::same_as<Right, tolerance> && !std::same_as<Right, rounding_rule>)
   void expect_from(array_view<T> array, F reference, Right f,
                    tolerance allowed = default_tolerance<T>) {
     expect_results(array.data_, array.size_, arrays::detail::reference_by<T>(std::move(reference)),
                    arrays::detail::right_values_by<T>(std::move(f)), allowed);
   }
-  template <number T, class F, class Right>
+  template <arrays::numeric T, class F, class Right>
   void expect_from(array_view<T> array, F reference, Right f, std::same_as<rounding_rule> auto of) {
     expect_from(array, std::move(reference), std::move(f), tolerance_for<T>(of));
   }
@@ -252,6 +262,9 @@ class setup {
   /// The first wrong element of the first wrong array, in words; nothing where all expectations
   /// hold. `slack` above 1 is for results of too low precision. Waits for the stream.
   std::optional<std::string> verify(double slack = 1);
+  /// The worst error of the last `verify`, among the arrays up to the first wrong one. Judged
+  /// arrays have none. Zeros where all elements are exact.
+  worst_error worst() const noexcept;
 
   std::vector<declared_array> declared() const;
   double bytes() const noexcept;
@@ -301,7 +314,8 @@ class setup {
     return made;
   }
   template <class T>
-  static array_view<T> random_view(std::size_t n, uniform<T> range, declared_memory const& of) {
+  static array_view<T> random_view(std::size_t n, uniform<arrays::host_value<T>> range,
+                                   declared_memory const& of) {
     auto made = view<T>(n, of);
     made.kind_ = array_view<T>::random_kind::uniform;
     made.range_ = range;

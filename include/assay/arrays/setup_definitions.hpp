@@ -109,6 +109,7 @@ struct setup::state {
     bool finite = false, unordered = false;
   } told{};  // what other lanes know too
   bool fresh = true;
+  worst_error worst{};
   double bytes = 0;
   double flops = 0;
 };
@@ -287,6 +288,7 @@ ASSAY_INLINE bool setup::has_expectations() const noexcept {
 }
 ASSAY_INLINE std::optional<std::string> setup::verify(double slack) {
   auto const& all = state_->arrays;
+  state_->worst = {};
   std::size_t most = 0;
   for (auto const& each : all) {
     if (each.is_input || each.start != nullptr) { most = std::max(most, each.elements); }
@@ -294,12 +296,13 @@ ASSAY_INLINE std::optional<std::string> setup::verify(double slack) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].expected == nullptr) { continue; }
     if (auto wrong = all[i].expected->mismatch(
-            {*state_->store, all[i].data, all[i].poison, i, slack, most})) {
+            {*state_->store, all[i].data, all[i].poison, i, slack, most, state_->worst})) {
       return wrong;
     }
   }
   return std::nullopt;
 }
+ASSAY_INLINE worst_error setup::worst() const noexcept { return state_->worst; }
 ASSAY_INLINE std::vector<declared_array> setup::declared() const {
   using enum declared_array::role;
   std::vector<declared_array> all;

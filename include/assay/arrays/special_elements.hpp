@@ -18,28 +18,47 @@
 
 namespace assay::detail {
 
-/// The subnormal number that random bits select, of one of the signs; zero for integers and where
-/// no sign is left.
-template <number T>
-T subnormal(std::uint64_t bits, bool negative, bool positive) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (!negative && !positive) { return 0; }
-    constexpr auto count = (std::uint64_t{1} << (std::numeric_limits<T>::digits - 1)) - 1;
-    auto const magnitude = arrays::from_bits<T>(1 + bits % count);
+/// The subnormal number that random bits select, of a sign in the range; zero for integers.
+template <class T>
+arrays::host_value<T> subnormal(std::uint64_t bits, uniform<arrays::host_value<T>> range) {
+  if constexpr (!std::is_integral_v<T>) {
+    bool const negative = range.low < 0;
+    bool const positive = range.high > 0;
+    using is = arrays::element_limits<T>;
+    constexpr auto count = (std::uint64_t{1} << (is::digits - 1)) - 1;
+    auto const steps = static_cast<arrays::host_value<T>>(1 + bits % count);
+    auto const magnitude = steps * static_cast<arrays::host_value<T>>(is::denorm_min());
     return negative && (!positive || bits >> 63U == 1U) ? -magnitude : magnitude;
   }
   return 0;
 }
 
+/// The element of a value; with the infinity, or NaN, of a small format, where conversions
+/// saturate.
+template <class T>
+T element_for(arrays::host_value<T> value) {
+  if constexpr (arrays::small_floating<T>) {
+    constexpr auto format = arrays::format_of<T>;
+    T const made{static_cast<double>(value)};
+    if (!std::isinf(value)) { return made; }
+    return T::of(format.infinity | (made.bits & (1U << (8U * format.bytes - 1))));
+  } else {
+    return value;
+  }
+}
+
 /// So many elements of special values.
 inline std::vector<std::byte> special_elements(special_values kind, std::size_t n,
                                                arrays::any_range const& of, std::uint64_t seed) {
-  return arrays::with_type(of.type, [&]<class T>(T value) {
-    uniform<T> const range{arrays::from_bits<T>(of.low), arrays::from_bits<T>(of.high)};
-    constexpr bool floating = std::is_floating_point_v<T>;
-    auto last = range.high;  // a floating range ends below it
-    if constexpr (floating) { last = std::nextafter(range.high, range.low); }
-    auto const nearest = [&](T to) { return std::clamp(to, range.low, last); };
+  return arrays::with_type(of.type, [&]<class T>(T) {
+    using value_type = arrays::host_value<T>;
+    uniform<value_type> const range{arrays::from_bits<value_type>(of.low),
+                                    arrays::from_bits<value_type>(of.high)};
+    constexpr bool floating = std::is_floating_point_v<value_type>;
+    auto last = range.high;  // a range of float or double ends below it
+    if constexpr (std::is_floating_point_v<T>) { last = std::nextafter(range.high, range.low); }
+    value_type value{};
+    auto const nearest = [&](value_type to) { return std::clamp(to, range.low, last); };
     auto const rare = [&](std::uint64_t bits, std::size_t i) {
       return floating && (bits % 61 == 0 || i == random_bits(seed, n) % n);
     };
@@ -48,22 +67,23 @@ inline std::vector<std::byte> special_elements(special_values kind, std::size_t 
       auto const bits = random_bits(seed, i);
       using enum special_values;
       if (kind == zeros) {
-        value = nearest(T{0});
+        value = nearest(0);
       } else if (kind == ones) {
-        value = nearest(T{1});
+        value = nearest(1);
       } else if (kind == extremes) {
         value = bits % 2 == 0 ? range.low : last;
       } else if (kind == denormals) {
-        value = nearest(subnormal<T>(bits, range.low < T{0}, T{0} < range.high));
+        value = nearest(subnormal<T>(bits, range));
       } else if (rare(bits, i)) {
-        constexpr auto inf = std::numeric_limits<T>::infinity();
-        value = kind == nan         ? std::numeric_limits<T>::quiet_NaN()
-                : bits >> 63U == 0U ? inf
-                                    : static_cast<T>(-inf);
+        using is = std::numeric_limits<value_type>;
+        value = kind == nan         ? is::quiet_NaN()
+                : bits >> 63U == 0U ? is::infinity()
+                                    : static_cast<value_type>(-is::infinity());
       } else {
         value = random_value(range, seed, i);
       }
-      std::memcpy(made.data() + i * sizeof(T), &value, sizeof(T));
+      auto const element = element_for<T>(value);
+      std::memcpy(made.data() + i * sizeof(T), &element, sizeof(T));
     }
     return made;
   });

@@ -3,9 +3,11 @@
 /// The permitted error of a result.
 #pragma once
 
+#include <assay/arrays/small_float.hpp>
 #include <assay/core/random.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <type_traits>
 
@@ -21,28 +23,40 @@ struct tolerance {
   bool operator==(tolerance const&) const = default;
 };
 
+/// The element whose error is the largest share of its permitted error.
+struct worst_error {
+  double ulps = 0;   ///< its error in units in the last place of the right value, or in ones
+  double share = 0;  ///< its error in units of the permitted one: above 1 for wrong elements alone
+  std::size_t array = 0, element = 0;
+};
+
 /// Integers must be exact. A floating result may have 16 errors of half an ulp: one rounding to T
 /// and 15 roundings before it. The smallest normal number permits results that were flushed to
-/// zero.
-template <number T>
+/// zero. Elements of 8 and 16 bits may have one unit in the last place: kernels compute with them
+/// in `float`, and round once or twice.
+template <arrays::numeric T>
 inline constexpr tolerance default_tolerance =
     std::is_integral_v<T> ? tolerance{}
                           : tolerance{8 * static_cast<double>(std::numeric_limits<T>::epsilon()),
                                       static_cast<double>(std::numeric_limits<T>::min()), false};
+template <arrays::small_floating T>
+inline constexpr tolerance default_tolerance<T>{arrays::element_limits<T>::epsilon(),
+                                                arrays::element_limits<T>::denorm_min(), false};
 
 /// The errors of a computation with many roundings, which `tolerance_for` turns into a tolerance
 /// for results of a type. An error is permitted up to u * (relative * |expected| + absolute), where
-/// u is the unit roundoff of the type in which the kernel computes.
+/// u is the unit roundoff of the type in which the kernel computes: `float` for smaller types.
 struct rounding_rule {
   double relative = 0, absolute = 0;
 };
 
 /// What a rule and the default tolerance of T permit together. Integers stay exact.
-template <number T>
+template <arrays::numeric T>
 constexpr tolerance tolerance_for(rounding_rule rule) {
+  using computed = arrays::host_value<T>;
   auto allowed = default_tolerance<T>;
-  if constexpr (std::is_floating_point_v<T>) {
-    constexpr double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+  if constexpr (std::is_floating_point_v<computed>) {
+    constexpr double u = static_cast<double>(std::numeric_limits<computed>::epsilon()) / 2;
     allowed.relative += u * rule.relative;
     allowed.absolute += u * rule.absolute;
   }

@@ -119,6 +119,8 @@ class guarded_call {
     return {};
   }
 
+  /// The worst error of the last right results.
+  worst_error worst() const noexcept { return arrays_->worst(); }
   /// False where the last case was left out, since its factory handles finite numbers alone.
   bool was_called() const noexcept { return was_called_; }
   /// The scalars of the last call in words.

@@ -3,7 +3,7 @@
 /// `verification`: the result of `verify`.
 #pragma once
 
-#include <assay/core/requirements.hpp>
+#include <assay/arrays/tolerance.hpp>
 
 #include <iosfwd>
 #include <string>
@@ -17,6 +17,8 @@ struct verification {
   /// without one.
   std::string failure;
   int cases = 0;                      ///< sizes times kinds of values that were right
+  worst_error worst;                  ///< among all right results
+  std::string worst_at;               ///< the size and the values of that error
   std::vector<std::string> left_out;  ///< what was not tried, and why
   std::vector<std::string> notes;     ///< what was not checked
   double seconds = 0;

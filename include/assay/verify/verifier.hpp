@@ -135,7 +135,12 @@ class verifier {
         return false;
       }
       if (found_.cases == 0) { found_.notes = in->unchecked(); }
-      found_.cases += in->was_called() ? 1 : 0;
+      if (!in->was_called()) { continue; }
+      ++found_.cases;
+      if (in->worst().share > found_.worst.share) {
+        found_.worst = in->worst();
+        found_.worst_at = words(of, each, in->scalars());
+      }
     }
     if (of.rank == 1) { largest_right_ = std::max(largest_right_, of[0]); }
     return true;
