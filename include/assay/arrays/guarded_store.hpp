@@ -4,8 +4,9 @@
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
+#include <assay/stats/random_source.hpp>
 
-#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,12 +16,16 @@
 
 namespace assay::arrays {
 
-/// Puts a red zone before and behind each array of another store.
+/// Puts a red zone before and behind each array of another store. The zones hold random bytes, so
+/// code that looks there cannot tell them from other memory.
 class guarded_store final : public array_store {
  public:
   static constexpr std::size_t zone = 16 * 1024;
 
-  explicit guarded_store(std::unique_ptr<array_store> in) : array_store(0), store_(std::move(in)) {}
+  explicit guarded_store(std::unique_ptr<array_store> in) : array_store(0), store_(std::move(in)) {
+    stats::random_source bits{stats::draw_seed()};
+    for (auto& each : marks_) { each = bits.next(); }
+  }
 
   /// The next arrays lie where the first ones do. `keep` leaves outputs as they are: poisoning does
   /// nothing until the next rewind.
@@ -31,10 +36,10 @@ class guarded_store final : public array_store {
 
   /// The first array with changed red zones, or null.
   void const* damaged() {
-    std::vector<unsigned char> got(zone);
+    auto got = marks_;
     auto const is_whole = [&](std::byte const* at) {
       store_->copy_out(got.data(), at, zone);
-      return std::all_of(got.begin(), got.end(), [](auto each) { return each == mark; });
+      return got == marks_;
     };
     for (auto const& [data, bytes] : blocks_) {
       if (!is_whole(data - zone) || !is_whole(data + bytes)) { return data; }
@@ -61,7 +66,6 @@ class guarded_store final : public array_store {
   void finish() override { store_->finish(); }
 
  private:
-  static constexpr unsigned char mark = 0xA5;
   struct block {
     std::byte* data;
     std::size_t bytes;
@@ -70,8 +74,8 @@ class guarded_store final : public array_store {
   std::byte* allocate_block(std::size_t bytes) override {
     if (next_ == blocks_.size()) {
       auto* const data = store_->allocate(bytes + 2 * zone) + zone;
-      store_->fill(data - zone, mark, zone);
-      store_->fill(data + bytes, mark, zone);
+      store_->copy_in(data - zone, marks_.data(), zone);
+      store_->copy_in(data + bytes, marks_.data(), zone);
       blocks_.push_back({data, bytes});
     }
     auto const& made = blocks_[next_++];
@@ -83,6 +87,7 @@ class guarded_store final : public array_store {
   bool begins_blocks() const noexcept override { return true; }
 
   std::unique_ptr<array_store> store_;
+  std::array<std::uint64_t, zone / sizeof(std::uint64_t)> marks_{};
   std::vector<block> blocks_;
   std::size_t next_ = 0;
   bool keeps_ = false;
