@@ -240,7 +240,9 @@ ASSAY_INLINE int serve_on(problem const& of, candidate_function own,
     require_whole(of);
     auto const descriptor = served::inherited_descriptor();
     if (!descriptor) {
-      if (!own) { require_sound(*make(), of); }
+      if (auto const loose = own ? std::nullopt : loose_expectation(*make(), of)) {
+        throw std::invalid_argument(*loose);
+      }
       std::printf(
           own ? "This program is a candidate: assay_referee PROBLEM THIS_PROGRAM\n"
               : "This program has a problem and its reference. It judges candidates in the hands "

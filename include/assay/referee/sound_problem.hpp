@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,12 +27,12 @@ inline bytes repeated(bytes const& of, std::size_t from, std::size_t period) {
 }
 
 /// Names the first expectation that accepts zeros, a constant, the results of other inputs or the
-/// inputs themselves, over random inputs of the size that is timed.
+/// inputs themselves, over random inputs of one size.
 ///
 /// Each array is replaced alone, while the others hold results of the reference. Where the
 /// replacement is what the reference writes, it is right, and no looseness follows.
-inline std::optional<std::string> loose_expectation(candidate_place& where, problem const& of) {
-  auto const n = of.sizes.front();
+inline std::optional<std::string> loose_expectation(candidate_place& where, problem const& of,
+                                                    std::size_t n) {
   call_arrays one{where, of, of.reference, n, stats::draw_seed()};
   call_arrays other{where, of, of.reference, n, stats::draw_seed()};
   auto const content = [](call_arrays& in, declared_array const& of_array) {
@@ -73,7 +72,8 @@ inline std::optional<std::string> loose_expectation(candidate_place& where, prob
       put(forged);
       if (one.verify()) { continue; }
       return std::string{"the problem accepts "} + name + " as array " + std::to_string(i) +
-             " of those declared, which is not what the reference writes: " +
+             " of those declared, at size " + std::to_string(n) +
+             ", and the reference writes others: " +
              (all[i].expected ? "its `expect` is too loose; give it a tolerance far below the "
                                 "right values"
                               : "it has no `expect`; declare temporary memory by `scratch`");
@@ -83,9 +83,14 @@ inline std::optional<std::string> loose_expectation(candidate_place& where, prob
   return {};
 }
 
-/// Throws `std::invalid_argument` for a problem with such an expectation.
-inline void require_sound(candidate_place& where, problem const& of) {
-  if (auto const loose = loose_expectation(where, of)) { throw std::invalid_argument(*loose); }
+/// The same over all sizes.
+inline std::optional<std::string> loose_expectation(candidate_place& where, problem const& of) {
+  for (auto const* sizes : {&of.sizes, &of.held_back}) {
+    for (auto const n : *sizes) {
+      if (auto loose = loose_expectation(where, of, n)) { return loose; }
+    }
+  }
+  return {};
 }
 
 }  // namespace assay::referee_detail
