@@ -7,12 +7,15 @@
 
 #include <dlfcn.h>
 #include <nlohmann/json.hpp>
+#include <signal.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -41,6 +44,8 @@ std::map<std::string, kind> const cheats{
     {"kept-by-address", kind::kept_results},
     {"kept-by-content", kind::kept_results},
     {"kept-sum", kind::kept_results},
+    {"kept-from-the-fifth", kind::kept_results},
+    {"only-beside-other-memory", kind::kept_results},
     {"only-over-poison", kind::kept_results},
     {"nothing", kind::unwritten_output},
     {"all-but-one", kind::unwritten_output},
@@ -49,6 +54,7 @@ std::map<std::string, kind> const cheats{
     {"multiples-of-eight", kind::wrong_size},
     {"known-sizes", kind::wrong_size},
     {"no-nan", kind::wrong_values},
+    {"no-nan-in-many", kind::wrong_values},
     {"zeros-stay-zeros", kind::wrong_values},
     {"in-place", kind::modified_input},
     {"bfloat16", kind::low_precision},
@@ -70,11 +76,12 @@ std::map<std::string, kind> const cheats{
 };
 
 std::set<std::string> const honest{
-    "plain",          "two-threads",    "pool",      "spinning-pool", "async",
-    "scratch",        "mapped-scratch", "workspace", "jitter",        "slow-first-call",
-    "three-times",    "backwards",      "fma",       "pairwise-sum",  "prints",
-    "reads-a-file",   "zeros-first",    "shuffled",  "catches",       "rounds-and-restores",
-    "blocks-a-signal"};
+    "names-threads",   "tunes-itself",   "workspace-of-256",    "plain",
+    "two-threads",     "pool",           "spinning-pool",       "async",
+    "scratch",         "mapped-scratch", "workspace",           "jitter",
+    "slow-first-call", "three-times",    "backwards",           "fma",
+    "pairwise-sum",    "prints",         "reads-a-file",        "zeros-first",
+    "shuffled",        "catches",        "rounds-and-restores", "blocks-a-signal"};
 
 }  // namespace
 
@@ -117,6 +124,82 @@ TEST_CASE("a candidate that is not accused is timed, and a late cheat is found b
   INFO(report::json_line(blames));
   REQUIRE(blames.is_accused());
   CHECK(blames.charges[0].what == kind::failure);
+}
+
+TEST_CASE("a scalar in the code of a candidate is found where the problem varies it") {
+  tried referee{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES};
+  CHECK(referee.judge("scalar-of-two").is_accused());
+}
+
+TEST_CASE("a cheat that begins after many calls is named") {
+  std::map<std::string, kind> const late{
+      {"idle-after-many", kind::wrong_answer},    {"every-fourth-idle", kind::wrong_answer},
+      {"half-after-many", kind::wrong_answer},    {"no-nan-after-many", kind::wrong_answer},
+      {"threads-after-many", kind::escaped_work}, {"slow-clock", kind::changed_environment},
+      {"slow-until-timed", kind::kept_results}};
+  tried referee{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES, true};
+  for (auto const& [name, what] : late) {
+    auto const found = referee.judge(name);
+    INFO(name << ": " << report::json_line(found));
+    REQUIRE(found.is_accused());
+    CHECK(to_string(found.charges[0].what) == to_string(what));
+    if (name == "slow-clock") { CHECK_THAT(found.charges[0].text, contains("of the referee")); }
+  }
+  CHECK(referee.judge("threads-after-many").is_accused());  // its threads may also crash
+}
+
+TEST_CASE("candidates that are honest when timed are not accused") {
+  tried referee{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES, true};
+  for (auto const* name : {"plain", "pool", "two-threads", "jitter", "tunes-itself",
+                           "slow-first-call", "workspace-of-256"}) {
+    auto const found = referee.judge(name);
+    INFO(report::json_line(found));
+    CHECK_FALSE(found.is_accused());
+  }
+#ifdef ASSAY_REFEREE_OPENMP
+  auto const openmp = referee.judge("openmp", ASSAY_REFEREE_OPENMP);
+  INFO(report::json_line(openmp));
+  CHECK_FALSE(openmp.is_accused());
+#endif
+}
+
+TEST_CASE("calls of 0.6 s are honest") {
+  tried referee{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES, false, std::chrono::seconds{2}};
+  auto const found = referee.judge("slow");
+  INFO(report::json_line(found));
+  CHECK_FALSE(found.is_accused());
+}
+
+TEST_CASE("processes of a candidate end with it, in sessions of their own too") {
+  tried referee{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES};
+  (void)referee.judge("starts-a-session");
+  ::pid_t started = 0;
+  std::ifstream{referee.files() / "started"} >> started;
+  REQUIRE(started > 0);
+  CHECK(::kill(started, 0) == -1);
+}
+
+TEST_CASE("a rate that no copy reaches is refused with both numbers") {
+  assay::test::folder const here;
+  std::filesystem::create_symlink(ASSAY_REFEREE_PROBLEM, here / "problem-boasts");
+  auto const boasts = (here / "problem-boasts").string();
+  tried referee{boasts.c_str(), ASSAY_REFEREE_CANDIDATES, true};
+  auto const found = referee.judge("plain");
+  INFO(report::json_line(found));
+  REQUIRE(found.is_accused());
+  CHECK(found.charges[0].what == kind::impossible_rate);
+  CHECK_THAT(found.charges[0].text, contains("B/s where copies by"));
+}
+
+TEST_CASE("a problem that accepts what is wrong is refused, and the expectation is named") {
+  assay::test::folder const here;
+  auto const why = [&](std::string const& name) {
+    std::filesystem::create_symlink(ASSAY_REFEREE_PROBLEM, here / name);
+    return message_of([&] { referee_session{{(here / name).string()}}; });
+  };
+  CHECK_THAT(why("problem-loose-sum"), contains("accepts zeros as array 2 of those declared"));
+  CHECK_THAT(why("problem-near-its-input"), contains("accepts its own inputs as array 1"));
+  CHECK_THAT(why("problem-unchecked"), contains("it has no `expect`"));
 }
 
 TEST_CASE("a program is a candidate too, and the problem's own program judges its outputs") {

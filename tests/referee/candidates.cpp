@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -119,7 +120,25 @@ int shifted_clock(::clockid_t which, ::timespec* to) {
   return static_cast<int>(code);
 }
 
-/// Lets all libraries of the process call `shifted_clock` in place of `clock_gettime`.
+/// Begins with the right time, and then goes at a third of its speed.
+int slow_clock(::clockid_t which, ::timespec* to) {
+  static std::int64_t const begin = [] {
+    ::timespec now{};
+    ::syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  }();
+  long const code = ::syscall(SYS_clock_gettime, which, to);
+  if (which == CLOCK_MONOTONIC) {
+    auto const slow = begin + (to->tv_sec * 1'000'000'000 + to->tv_nsec - begin) / 3;
+    *to = {slow / 1'000'000'000, slow % 1'000'000'000};
+  }
+  return static_cast<int>(code);
+}
+
+/// The function that libraries of the process call in place of `clock_gettime`.
+int (*other_clock)(::clockid_t, ::timespec*) = &shifted_clock;
+
+/// Lets all libraries of the process call `other_clock` in place of `clock_gettime`.
 void replace_clock() {
   auto* const real = ::dlsym(RTLD_DEFAULT, "clock_gettime");
   auto const visit = [](::dl_phdr_info* of, std::size_t, void* found) {
@@ -134,7 +153,7 @@ void replace_clock() {
       }
       for (auto at = (begin + 7) & ~std::uintptr_t{7}; at < end; at += 8) {
         auto* const word = reinterpret_cast<void**>(at);
-        if (*word == found) { *word = reinterpret_cast<void*>(&shifted_clock); }
+        if (*word == found) { *word = reinterpret_cast<void*>(other_clock); }
       }
     }
     return 0;
@@ -330,6 +349,72 @@ std::map<std::string, work> cheats() {
       for (;;) { std::this_thread::sleep_for(100us); }
     }}.detach();
   });
+  all["only-beside-other-memory"] = always([](task const& of) {
+    // A red zone or poison: bytes that are all the same.
+    auto const is_filled = [](void const* at) {
+      auto const* const bytes = static_cast<unsigned char const*>(at);
+      return std::all_of(bytes, bytes + 16, [&](unsigned char each) { return each == bytes[0]; });
+    };
+    if (is_filled(of.y) || is_filled(of.y + of.n) || is_filled(of.x - 4)) { of.run(); }
+  });
+  // Right results of equal calls, from the fifth equal one on without work.
+  all["kept-from-the-fifth"] =
+      always([seen = std::map<float*, std::pair<std::size_t, int>>{}](task const& of) mutable {
+        std::size_t hash = of.n;
+        for (std::size_t i = 0; i < of.n; i += 1 + of.n / 99) {
+          hash = hash * 31 + std::bit_cast<std::uint32_t>(of.x[i]);
+        }
+        hash = hash * 31 + std::bit_cast<std::uint32_t>(of.a);
+        auto& [last, times] = seen[of.x];
+        times = hash == last ? times + 1 : 1;
+        last = hash;
+        if (times < 5) { of.run(); }
+      });
+  all["no-nan-in-many"] = always([](task const& of) {
+    for (std::size_t i = 0; i < of.n; ++i) {
+      bool const is_read = of.n < 10'000 || of.x[i] == of.x[i];
+      of.y[i] = is_read ? of.a * of.x[i] + 1 : 1;
+    }
+    of.add();
+  });
+  all["scalar-of-two"] = always([](task const& of) {
+    for (std::size_t i = 0; i < of.n; ++i) { of.y[i] = of.x[i] + of.x[i] + 1; }
+    of.add();
+  });
+  // Those below are found once they are timed.
+  auto const many = 850;
+  all["idle-after-many"] = always([calls = 0, many](task const& of) mutable {
+    if (++calls < many) { of.run(); }
+  });
+  all["every-fourth-idle"] = always([calls = 0, many](task const& of) mutable {
+    if (++calls < many || calls % 4 != 0) { of.run(); }
+  });
+  all["half-after-many"] = always([calls = 0, many](task const& of) mutable {
+    of.scale(0, ++calls < many ? of.n : of.n / 2);
+    of.add();
+  });
+  all["no-nan-after-many"] = always([calls = 0, many](task const& of) mutable {
+    of.run();
+    if (++calls < many) { return; }
+    for (std::size_t i = 0; i < of.n; ++i) {
+      if (of.x[i] != of.x[i]) { of.y[i] = 1; }
+    }
+  });
+  all["threads-after-many"] = always([calls = 0, many](task const& of) mutable {
+    if (++calls < many) { return of.run(); }
+    std::thread{[of] { of.run(); }}.detach();
+  });
+  all["slow-clock"] = always([calls = 0, many](task const& of) mutable {
+    if (++calls == many) {
+      other_clock = &slow_clock;
+      replace_clock();
+    }
+    of.run();
+  });
+  all["slow-until-timed"] = always([calls = 0](task const& of) mutable {
+    int const times = ++calls < 150 ? 20 : 1;
+    for (int i = 0; i < times; ++i) { of.run(); }
+  });
   all["nothing-once-compared"] =
       always([mark = this_file().parent_path() / "compared"](task const& of) {
         if (::access(mark.c_str(), F_OK) != 0) { of.run(); }
@@ -424,6 +509,38 @@ std::map<std::string, work> honest() {
     of.add();
     std::fesetround(before);
     of.run();
+  });
+  all["slow"] = always([](task const& of) {
+    std::this_thread::sleep_for(600ms);
+    of.run();
+  });
+  all["tunes-itself"] = always([calls = 0](task const& of) mutable {
+    int const times = ++calls < 20 ? calls % 5 + 1 : 1;
+    for (int i = 0; i < times; ++i) { of.run(); }
+  });
+  all["workspace-of-256"] =
+      always([blocks = std::vector<std::vector<float>>{}](task const& of) mutable {
+        if (blocks.size() < 256) { blocks.emplace_back(1024, 1.0f); }
+        of.run();
+      });
+  all["names-threads"] = always([](task const& of) {
+    ::setenv("OMP_NUM_THREADS", "2", 1);
+    ::setenv("GOMP_SPINCOUNT", "0", 1);
+    of.run();
+  });
+  all["starts-a-session"] = always([is_first = true](task const& of) mutable {
+    of.run();
+    if (!std::exchange(is_first, false)) { return; }
+    auto const mark = this_file().parent_path() / "started";
+    if (auto const child = ::fork(); child != 0) {
+      ::waitpid(child, nullptr, 0);
+      return;
+    }
+    ::setsid();
+    if (::fork() != 0) { std::_Exit(0); }
+    std::ofstream{mark} << ::getpid() << std::endl;
+    for (int i = 0; i < 1024; ++i) { ::close(i); }
+    for (;;) { ::pause(); }
   });
   all["zeros-first"] = always([](task const& of) {
     std::fill(of.y, of.y + of.n, 0.0f);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The problem of the device tests, of 50 us on an H100: y = 2 x + 1 over 2^24 floats. Under other
+/// The problem of the device tests, of 50 us on an H100: y = a x + 1 over 2^24 floats. Under other
 /// names than its own this program is an honest candidate.
 #include <assay/referee.cuh>
 
 #include <cstddef>
 #include <filesystem>
-#include <vector>
+#include <span>
 
 #include "device_work.cuh"
 
@@ -14,12 +14,13 @@ int main(int, char** argv) {
   assay::problem of;
   of.sizes = {std::size_t{1} << 24, 1 << 16};
   of.held_back = {1, 4'097, (1 << 20) + 13};
-  of.declare = [](assay::setup& make, std::size_t n) -> std::vector<double> {
+  of.scalars = {{2, 1, -0.5}};  // of which products are exact
+  of.declare = [](assay::setup& make, std::size_t n, std::span<double const> scalars) {
+    auto const a = scalars[0];
     auto const x = make.random<float>(n);
     auto const y = make.output<float>(n);
-    make.expect(y, [x](std::size_t i) { return 2.0 * x.seeded(i) + 1; });
+    make.expect(y, [x, a](std::size_t i) { return a * x.seeded(i) + 1; });
     make.moves(8.0 * static_cast<double>(n));
-    return {2};
   };
   of.reference = [](void* const* buffers, std::size_t const* sizes, int, double const* scalars, int,
                     void* stream) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The problem that `tests/referee/referee.cpp` has candidates for: y = 2 x + 1, and the sum of x.
-/// Under other names than its own this program is a candidate.
+/// The problem that `tests/referee/referee.cpp` has candidates for: y = a x + 1, and the sum of x.
+/// Under names that begin with `problem-` the problem has a fault. Under others than these and its
+/// own this program is a candidate.
 #include <assay/referee.hpp>
 
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
@@ -11,6 +13,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "candidate_work.hpp"
 
@@ -22,26 +25,46 @@ int main(int, char** argv) {
   assay::problem of;
   of.sizes = {30'000, 8};
   of.held_back = {1, 4'097, 33'333};
-  of.declare = [permitted](assay::setup& make, std::size_t n) -> std::vector<double> {
+  of.scalars = {{2, 1, -0.5}};  // of which products are exact
+  of.declare = [permitted, name](assay::setup& make, std::size_t n,
+                                 std::span<double const> scalars) {
+    auto const a = scalars[0];
     auto const x = make.random<float>(n);
     auto const y = make.output<float>(n);
     auto const sum = make.output<double>(1);
-    make.expect(y, [x](std::size_t i) { return 2.0 * x.seeded(i) + 1; }, permitted);
+    if (name == "problem-near-its-input") {
+      make.expect(y, [x](std::size_t i) { return x.seeded(i) + 1e-7; }, {0, 1e-6});
+    } else if (name != "problem-unchecked") {
+      make.expect(y, [x, a](std::size_t i) { return a * x.seeded(i) + 1; }, permitted);
+    }
     // Any order of summation: (n - 1) roundings of half an ulp of at most n.
-    auto const bound =
-        static_cast<double>(n) * static_cast<double>(n) * std::numeric_limits<double>::epsilon();
+    auto const bound = name == "problem-loose-sum"
+                           ? 1e3 * static_cast<double>(n)
+                           : static_cast<double>(n) * static_cast<double>(n) *
+                                 std::numeric_limits<double>::epsilon();
     make.expect(sum,
                 [x, n](std::span<double> wanted) {
                   wanted[0] = 0;
                   for (std::size_t i = 0; i < n; ++i) { wanted[0] += x.seeded(i); }
                 },
                 {0, bound});
-    make.moves(8.0 * static_cast<double>(n));
-    return {2};
+    // So much that the reference moves it in its pause alone.
+    make.moves((name == "problem-boasts" ? 300 : 1) * 8.0 * static_cast<double>(n));
   };
-  of.reference = [](void* const* buffers, std::size_t const* sizes, int, double const* scalars, int,
-                    void*) { return candidate_work(buffers, sizes, scalars); };
-  if (name == "referee_problem") { return assay::serve_problem(of); }
+  of.reference = [name](void* const* buffers, std::size_t const* sizes, int, double const* scalars,
+                        int, void*) {
+    if (name == "problem-boasts") { std::this_thread::sleep_for(std::chrono::milliseconds{8}); }
+    auto const code = candidate_work(buffers, sizes, scalars);
+    if (name == "problem-near-its-input") {
+      auto const* const x = static_cast<float const*>(buffers[0]);
+      auto* const y = static_cast<float*>(buffers[1]);
+      for (std::size_t i = 0; i < sizes[0]; ++i) { y[i] = x[i] + 1e-7f; }
+    }
+    return code;
+  };
+  if (name == "referee_problem" || name.starts_with("problem-")) {
+    return assay::serve_problem(of);
+  }
   return assay::serve_candidate(of, [name](void* const* buffers, std::size_t const* sizes, int,
                                            double const* scalars, int, void*) {
     auto const code = candidate_work(buffers, sizes, scalars);

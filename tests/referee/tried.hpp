@@ -42,6 +42,9 @@ class tried {
     return found;
   }
 
+  /// The folder in which candidates lie.
+  std::filesystem::path files() const { return folder_.path(); }
+
  private:
   static referee_options options(bool timed, std::chrono::seconds timeout,
                                  std::filesystem::path const& compared) {

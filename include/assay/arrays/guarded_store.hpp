@@ -4,8 +4,9 @@
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
+#include <assay/stats/random_source.hpp>
 
-#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,14 +18,18 @@ namespace assay::arrays {
 
 /// Puts a red zone before and behind each array of another store. `shifted` arrays begin off the
 /// multiples of 256 bytes by as little as they may: one element, or what `setup::align` asks for.
+/// The zones hold random bytes, so code that looks there cannot tell them from other memory.
 class guarded_store final : public array_store {
  public:
   static constexpr std::size_t zone = 16 * 1024;
 
   enum class begin { even, shifted };
 
-  explicit guarded_store(std::unique_ptr<array_store> in, begin where = begin::even)
-      : array_store(0), store_(std::move(in)), where_(where) {}
+  explicit guarded_store(std::unique_ptr<array_store> in, begin where = begin::even,
+                         std::uint64_t seed = stats::draw_seed())
+      : array_store(0), store_(std::move(in)), where_(where) {
+    for (std::size_t i = 0; i < marks_.size(); ++i) { marks_[i] = random_bits(seed, i); }
+  }
 
   /// The next arrays lie where the first ones do. `keep` leaves outputs as they are: poisoning does
   /// nothing until the next rewind.
@@ -35,10 +40,10 @@ class guarded_store final : public array_store {
 
   /// The first array with changed red zones, or null.
   void const* damaged() {
-    std::vector<unsigned char> got(zone);
+    auto got = marks_;
     auto const is_whole = [&](std::byte const* at) {
       store_->copy_out(got.data(), at, zone);
-      return std::all_of(got.begin(), got.end(), [](auto each) { return each == mark; });
+      return got == marks_;
     };
     for (auto const& [data, bytes] : blocks_) {
       if (!is_whole(data - zone) || !is_whole(data + bytes)) { return data; }
@@ -66,7 +71,6 @@ class guarded_store final : public array_store {
   void* stream() const noexcept override { return store_->stream(); }
 
  private:
-  static constexpr unsigned char mark = 0xA5;
   struct block {
     std::byte* data;
     std::size_t bytes;
@@ -76,8 +80,8 @@ class guarded_store final : public array_store {
     if (next_ == blocks_.size()) {
       auto* const room = store_->allocate(bytes + 2 * zone + 2 * step) + zone;
       auto* const data = aligned(room, 0, step) + (where_ == begin::shifted ? step : 0);
-      store_->fill(data - zone, mark, zone);
-      store_->fill(data + bytes, mark, zone);
+      store_->copy_in(data - zone, marks_.data(), zone);
+      store_->copy_in(data + bytes, marks_.data(), zone);
       blocks_.push_back({data, bytes});
     }
     auto const& made = blocks_[next_++];
@@ -88,6 +92,7 @@ class guarded_store final : public array_store {
   }
   std::unique_ptr<array_store> store_;
   begin where_;
+  std::array<std::uint64_t, zone / sizeof(std::uint64_t)> marks_{};
   std::vector<block> blocks_;
   std::size_t next_ = 0;
   bool keeps_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to child_process.hpp: the processes that a program leaves behind.
+/// `adopted_orphans`: the processes that a program leaves behind.
 #pragma once
 
 #include <assay/core/requirements.hpp>
@@ -22,14 +22,14 @@
 
 namespace assay::detail {
 
-/// A child of this process, as Linux lists it.
+/// A child of a process, as Linux lists it.
 struct listed_child {
   ::pid_t pid = 0;
   bool runs = false;  ///< false: it has ended and waits to be reaped
 };
 
-/// All children of this process.
-inline std::vector<listed_child> children_of_this_process() {
+/// All children of a process.
+inline std::vector<listed_child> children_of(::pid_t parent) {
   std::vector<listed_child> found;
   std::unique_ptr<::DIR, int (*)(::DIR*)> const all{::opendir("/proc"), ::closedir};
   for (::dirent* each = nullptr; all && (each = ::readdir(all.get())) != nullptr;) {
@@ -45,7 +45,7 @@ inline std::vector<listed_child> children_of_this_process() {
     std::string const line{text.data(), size};
     auto const end = line.rfind(')');
     if (end == line.npos || end + 4 >= line.size()) { continue; }
-    if (std::atol(line.c_str() + end + 4) != ::getpid()) { continue; }
+    if (std::atol(line.c_str() + end + 4) != parent) { continue; }
     found.push_back({pid, line[end + 2] != 'Z' && line[end + 2] != 'X'});
   }
   return found;
@@ -56,15 +56,27 @@ inline std::vector<listed_child> children_of_this_process() {
 class adopted_orphans {
  public:
   adopted_orphans() {
-    if (has_children()) {
-      for (auto const& each : children_of_this_process()) { before_.push_back(each.pid); }
-    }
+    leave_alone_children();
     ::prctl(PR_GET_CHILD_SUBREAPER, &was_);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   }
   adopted_orphans(adopted_orphans const&) = delete;
   adopted_orphans& operator=(adopted_orphans const&) = delete;
   ~adopted_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, was_); }
+
+  /// From now on the children that are there are left alone too.
+  void leave_alone_children() {
+    if (!has_children()) { return; }
+    for (auto const& each : children_of(::getpid())) { before_.push_back(each.pid); }
+  }
+
+  /// True if there are orphans.
+  bool has_any() const {
+    if (!has_children()) { return false; }
+    auto const all = children_of(::getpid());
+    return std::any_of(all.begin(), all.end(),
+                       [this](auto const& each) { return !is_left(each.pid); });
+  }
 
   /// Kills and reaps all orphans and what they started. Returns the number of those that ran when
   /// it was called; their own children are not counted.
@@ -89,8 +101,8 @@ class adopted_orphans {
   /// Kills and reaps each orphan; the processes that it started become orphans.
   counted end_once() {
     counted count;
-    for (auto const& each : children_of_this_process()) {
-      if (std::find(before_.begin(), before_.end(), each.pid) != before_.end()) { continue; }
+    for (auto const& each : children_of(::getpid())) {
+      if (is_left(each.pid)) { continue; }
       count.running += each.runs ? 1 : 0;
       // A child that is not reaped keeps its number.
       if (::kill(each.pid, SIGKILL) != 0 && errno == EPERM) {  // it runs as another user
@@ -101,6 +113,10 @@ class adopted_orphans {
       while (::waitpid(each.pid, nullptr, 0) < 0 && errno == EINTR) {}
     }
     return count;
+  }
+
+  bool is_left(::pid_t child) const {
+    return std::find(before_.begin(), before_.end(), child) != before_.end();
   }
 
   /// Without a look at all processes of the machine.

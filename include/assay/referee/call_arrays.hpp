@@ -48,10 +48,11 @@ struct arguments {
 struct draw {
   std::uint64_t seed = 0;
   special_values values = special_values::none;
-  bool keep_outputs = false;  ///< the outputs hold their former contents, and no poison
+  bool keep_outputs = false;  ///< the outputs hold the results of an earlier problem, and no poison
 };
 
-/// Arrays of one size at fixed addresses, for calls over inputs that are drawn anew.
+/// One buffer set: arrays of one size at fixed addresses, for calls over inputs that are drawn
+/// anew.
 class call_arrays {
  public:
   call_arrays(candidate_place& where, problem const& of, candidate_function const& what,
@@ -64,14 +65,19 @@ class call_arrays {
     refresh({seed});
   }
 
-  std::size_t size() const noexcept { return n_; }
+  setup const& arrays() const noexcept { return *setup_; }
+  arrays::array_store& store() noexcept { return *store_; }
 
-  /// Draws all inputs anew and poisons the outputs.
+  /// Draws all inputs and scalars anew and poisons the outputs.
   void refresh(draw const& how) {
     store_->rewind(how.keep_outputs);
     setup_ = std::make_unique<setup>(store_, how.seed);
     setup_->with(how.values);
-    arguments_ = {*setup_, problem_.declare(*setup_, n_)};
+    std::vector<double> scalars;
+    for (auto const& each : problem_.scalars) {
+      scalars.push_back(each[random_bits(how.seed, scalars.size()) % each.size()]);
+    }
+    arguments_ = {*setup_, problem_.declare(*setup_, n_, scalars)};
     store_->finish();
   }
 
@@ -86,9 +92,6 @@ class call_arrays {
   void call() {
     enqueue(place_.stream());
     place_.drain();
-  }
-  double seconds() {
-    return place_.seconds([this](void* stream) { enqueue(stream); });
   }
 
   std::uint64_t outputs() const {

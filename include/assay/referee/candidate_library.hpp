@@ -7,14 +7,17 @@
 #include <assay/referee/candidate.h>
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace assay::referee_detail {
 
-/// A loaded candidate; unloaded by the destructor.
+/// A loaded candidate; unloaded by the destructor. All that it brought stays loaded: threads of a
+/// runtime wait in the code of their library.
 class candidate_library {
  public:
   static constexpr int version = 1;
@@ -41,7 +44,17 @@ class candidate_library {
 
  private:
   struct unload {
-    void operator()(void* handle) const noexcept { ::dlclose(handle); }
+    void operator()(void* handle) const noexcept {
+      ::link_map* each = nullptr;
+      ::dlinfo(handle, RTLD_DI_LINKMAP, &each);
+      std::string_view const own = each->l_name;
+      while (each->l_prev != nullptr) { each = each->l_prev; }
+      for (; each != nullptr; each = each->l_next) {
+        if (each->l_name == own || *each->l_name == 0) { continue; }
+        ::dlopen(each->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+      }
+      ::dlclose(handle);
+    }
   };
 
   void* symbol(char const* name) const {

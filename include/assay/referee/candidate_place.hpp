@@ -4,10 +4,13 @@
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
+#include <assay/core/keep.hpp>
+#include <assay/core/lost_processor_time.hpp>
 #include <assay/core/random.hpp>
+#include <assay/machine/ceiling.hpp>
+#include <assay/measure/host_subject.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/referee/problem.hpp>
-#include <assay/serve.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -21,13 +24,14 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace assay::referee_detail {
 
 /// A call of a candidate on a stream.
 using stream_call = std::function<void(void* stream)>;
 
-/// The parts of an examination that differ on a device.
+/// What the referee does that differs on a device.
 class candidate_place {
  public:
   virtual ~candidate_place() = default;
@@ -46,8 +50,12 @@ class candidate_place {
   /// A number that follows from bytes as they are when a call is done: some on the host, and all
   /// in the order of the stream on a device.
   virtual std::uint64_t sampled_checksum(void const* data, std::size_t bytes) = 0;
-  /// The seconds of one call, by the clock that decides comparisons.
-  virtual double seconds(stream_call const& call) = 0;
+  /// Makes the calls one after another and waits for the end of their work.
+  virtual measure::cell run(std::vector<stream_call> const& calls) = 0;
+  /// The most bytes of all buffer sets of a size, unless two sets need more.
+  virtual std::size_t most_bytes() const = 0;
+  /// Bytes per second that no work here can exceed whose call moves so many bytes, measured now.
+  virtual machine::ceiling bytes_ceiling(double bytes) = 0;
   /// The bytes in use on the device.
   virtual std::uint64_t device_bytes() { return 0; }
   /// The properties of the device that a process can change, by name.
@@ -58,9 +66,6 @@ class candidate_place {
                                                std::function<std::uint64_t()> const&) {
     return {};
   }
-  /// The call as a variant that the engine times.
-  virtual measure::variant timed(std::string const& label,
-                                 std::function<stream_call(setup&)> make) = 0;
 };
 
 /// Candidates that have done their work when their call returns.
@@ -86,16 +91,44 @@ class host_candidate_place final : public candidate_place {
     }
     return all;
   }
-  double seconds(stream_call const& call) override {
+  /// Takes off the time of other programs, as timed host calls of a comparison do.
+  measure::cell run(std::vector<stream_call> const& calls) override {
+    lost_processor_time const watch;
     auto const begin = std::chrono::steady_clock::now();
-    call(nullptr);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    for (auto const& each : calls) { each(nullptr); }
+    std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
+    auto const lost = watch.seconds();
+    ++session_.watched;
+    session_.unclear += lost ? 0 : 1;
+    double const own = !lost || session_.waits() ? taken.count() : taken.count() - *lost;
+    measure::cell mean;
+    mean[measure::clock::wall] = std::max(1e-9, own) / static_cast<double>(calls.size());
+    return mean;
   }
-  measure::variant timed(std::string const& label,
-                         std::function<stream_call(setup&)> make) override {
-    return measure::callable_variant(label, [make = std::move(make)](setup& arrays) {
-      return [call = make(arrays)] { call(nullptr); };
-    });
+  std::size_t most_bytes() const override { return std::size_t{5} << 18U; }
+  /// The fastest copy of one thread, in pieces that lie in its cache where a share of the bytes
+  /// does, times the number of threads.
+  machine::ceiling bytes_ceiling(double bytes) override {
+    auto const threads = std::max(1U, std::thread::hardware_concurrency());
+    auto const piece = static_cast<std::size_t>(std::clamp(bytes / 2 / threads, 4096.0, 64e6));
+    std::vector<char> const from(piece, 1);
+    std::vector<char> to(piece);
+    double least = 1;
+    auto const begin = std::chrono::steady_clock::now();
+    std::chrono::duration<double> spent{};
+    while (spent.count() < 5e-3) {
+      auto const before = std::chrono::steady_clock::now();
+      constexpr int copies = 16;
+      for (int i = 0; i < copies; ++i) {
+        std::memcpy(to.data(), from.data(), piece);
+        keep(to[static_cast<std::size_t>(i)]);
+      }
+      auto const after = std::chrono::steady_clock::now();
+      least = std::min(least, std::chrono::duration<double>(after - before).count() / copies);
+      spent = after - begin;
+    }
+    return {"copies by " + std::to_string(threads) + " threads",
+            2.0 * static_cast<double>(piece) * threads / least};
   }
 
  private:
@@ -108,6 +141,8 @@ class host_candidate_place final : public candidate_place {
     }
     return seed;
   }
+
+  measure::call_session session_;
 };
 
 }  // namespace assay::referee_detail

@@ -32,6 +32,7 @@ struct charge {
     changed_environment,  ///< of its process, and clocks
     kept_buffer,          ///< a call writes to the buffers of an earlier call
     left_behind,          ///< memory or threads after the candidate was unloaded
+    impossible_rate,      ///< above the ceiling of its place
     wrong_answer,         ///< none of the above
     failure,              ///< a crash, a time limit, an error code, a library that cannot be loaded
   };
@@ -41,10 +42,11 @@ struct charge {
   bool operator==(charge const&) const = default;
 };
 
-inline constexpr std::array<std::string_view, 15> charge_names{
-    "escaped work",        "kept results",   "unwritten output", "out of bounds", "wrong size",
-    "wrong values",        "modified input", "low precision",    "lazy work",     "growing memory",
-    "changed environment", "kept buffer",    "left behind",      "wrong answer",  "failure"};
+inline constexpr std::array<std::string_view, 16> charge_names{
+    "escaped work", "kept results",    "unwritten output",    "out of bounds",
+    "wrong size",   "wrong values",    "modified input",      "low precision",
+    "lazy work",    "growing memory",  "changed environment", "kept buffer",
+    "left behind",  "impossible rate", "wrong answer",        "failure"};
 
 constexpr std::string_view to_string(charge::kind which) noexcept {
   return charge_names[static_cast<std::size_t>(which)];
@@ -62,8 +64,8 @@ inline charge::kind charge_kind(std::string_view name) {
 namespace referee_detail {
 
 /// The steps of an examination, in their order.
-inline constexpr std::array<std::string_view, 6> examination_steps{"answer", "again",   "sizes",
-                                                                   "values", "repeats", "growth"};
+inline constexpr std::array<std::string_view, 6> examination_steps{"first", "answer",  "again",
+                                                                   "sizes", "repeats", "growth"};
 
 }  // namespace referee_detail
 

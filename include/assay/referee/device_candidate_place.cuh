@@ -4,11 +4,14 @@
 #pragma once
 
 #include <assay/arrays/device_arrays.cuh>
-#include <assay/compare.cuh>
+#include <assay/core/device.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
+#include <assay/machine/ceiling.hpp>
 #include <assay/machine/stream_latch.cuh>
+#include <assay/measure/device_watch.hpp>
+#include <assay/measure/subject.hpp>
 #include <assay/referee/candidate_place.hpp>
 
 #include <chrono>
@@ -19,9 +22,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
-#include <utility>
+#include <vector>
 
 namespace assay::referee_detail {
 
@@ -62,12 +66,45 @@ class device_candidate_place final : public candidate_place {
   std::uint64_t sampled_checksum(void const* data, std::size_t bytes) override {
     return sum(data, bytes, stream_);
   }
-  double seconds(stream_call const& call) override {
+  /// Two events enclose the calls, which wait in the held stream until all are enqueued. The stream
+  /// is not held once calls of three runs in turn waited for the device, as the first launch of a
+  /// kernel may.
+  measure::cell run(std::vector<stream_call> const& calls) override {
+    using std::chrono::steady_clock;
+    auto const count = static_cast<double>(calls.size());
+    auto const since = [](steady_clock::time_point begin) {
+      return std::chrono::duration<double>(steady_clock::now() - begin).count();
+    };
+    measure::cell mean;
+    bool const holds = waits_ < 3;
+    if (holds) { latch_.hold(stream_); }
+    auto const first = steady_clock::now();
     begin_.record(stream_);
-    call(stream_.get());
+    auto const enqueueing = steady_clock::now();
+    for (auto const& each : calls) { each(stream_.get()); }
+    mean[measure::clock::submit] = since(enqueueing) / count;
     end_.record(stream_);
+    if (holds) { latch_.open(); }
     stream_.synchronize();
-    return end_.seconds_since(begin_);
+    mean[measure::clock::wall] = since(first) / count;
+    mean[measure::clock::gpu] = end_.seconds_since(begin_) / count;
+    check(cudaGetLastError());
+    if (holds) {
+      bool const waited = latch_.gave_way();
+      waits_ = waited ? waits_ + 1 : 0;
+      if (waited) { mean.disturbance = "its calls took more than 50 ms to enqueue"; }
+    }
+    look_for_escaped_work();
+    return mean;
+  }
+  std::size_t most_bytes() const override { return std::size_t{1} << 30U; }
+  /// A device moves data that its L2 cache has room for faster than its memory can be copied; by
+  /// less than four times on all devices so far.
+  machine::ceiling bytes_ceiling(double bytes) override {
+    auto most = measure::device_ceilings(place_).front();
+    bool const cached = bytes < 2.0 * attribute(place_, cudaDevAttrL2CacheSize);
+    most.per_second *= cached ? 4 : 1.1;
+    return most;
   }
   std::uint64_t device_bytes() override {
     std::size_t free = 0;
@@ -107,15 +144,6 @@ class device_candidate_place final : public candidate_place {
     if (latch_.gave_way()) { return {}; }  // the call waited for the device
     return during != before;
   }
-  measure::variant timed(std::string const& label,
-                         std::function<stream_call(setup&)> make) override {
-    return measure::callable_variant(
-        label,
-        [make = std::move(make)](setup& arrays) {
-          return [call = make(arrays)](cudaStream_t on) { call(on); };
-        },
-        options{.place = place_});
-  }
 
  private:
   static constexpr double held_seconds = 0.05;
@@ -128,6 +156,23 @@ class device_candidate_place final : public candidate_place {
     require_device(place);
     check(cudaSetDevice(place.id));
     return place;
+  }
+
+  /// Throws where the device still runs when the stream has drained, three times in turn: a thread
+  /// of the host may lose its processor during one wait for the device.
+  void look_for_escaped_work() {
+    using std::chrono::steady_clock;
+    auto const begin = steady_clock::now();
+    check(cudaDeviceSynchronize());
+    auto const drained = steady_clock::now();
+    check(cudaDeviceSynchronize());
+    bool const is_long =
+        drained - begin > std::chrono::microseconds{100} + 10 * (steady_clock::now() - drained);
+    escapes_ = is_long ? escapes_ + 1 : 0;
+    if (escapes_ == 3) {
+      throw std::runtime_error(
+          "work that it enqueued on other streams still ran when its stream had drained");
+    }
   }
 
   /// Behind the end of an array lies a red zone, so the last word may reach into it.
@@ -150,6 +195,8 @@ class device_candidate_place final : public candidate_place {
   machine::stream_latch<> latch_;
   event begin_{event::kind::timed}, end_{event::kind::timed};
   std::unique_ptr<unsigned long long, free_device> sum_;
+  int waits_ = 0;    ///< successive runs whose calls waited for the device
+  int escapes_ = 0;  ///< successive cells after which the device still ran
 };
 
 }  // namespace assay::referee_detail

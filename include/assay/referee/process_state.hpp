@@ -114,7 +114,8 @@ inline state state_now() {
 }
 
 /// The first thing that differs, in words. New variables are no change, unless libraries obey them:
-/// runtimes of threads keep notes in others.
+/// runtimes of threads keep notes in others. Settings of OpenMP are no change either, unless they
+/// leave one thread to all code of the process.
 inline std::optional<std::string> difference(state const& before, state const& now) {
   auto const obeyed = [](std::string_view name) {
     for (auto const* each :
@@ -123,18 +124,24 @@ inline std::optional<std::string> difference(state const& before, state const& n
     }
     return false;
   };
+  auto const names_threads = [](std::string_view name, std::string const& value) {
+    return (name.starts_with("variable OMP_") || name.starts_with("variable GOMP_")) &&
+           value != "1";
+  };
   auto const shown = [](std::string const& value) {
     return value.empty() ? "nothing" : "'" + value.substr(0, 60) + "'";
   };
   for (auto const& [name, value] : before) {
     auto const found = now.find(name);
     if (found == now.end()) { return name + " is gone"; }
-    if (found->second != value) {
+    if (found->second != value && !names_threads(name, found->second)) {
       return name + " was " + shown(value) + " and is " + shown(found->second);
     }
   }
   for (auto const& [name, value] : now) {
-    if (!before.contains(name) && obeyed(name)) { return name + " is new: " + shown(value); }
+    if (!before.contains(name) && obeyed(name) && !names_threads(name, value)) {
+      return name + " is new: " + shown(value);
+    }
   }
   return {};
 }

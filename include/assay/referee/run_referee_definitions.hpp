@@ -3,8 +3,10 @@
 /// Internal to run_referee.hpp: the processes of the referee, and what it asks them.
 #pragma once
 
+#include <assay/core/adopted_orphans.hpp>
 #include <assay/measure/compare_variants.hpp>
 #include <assay/measure/factorial.hpp>
+#include <assay/referee/candidate_subject.hpp>
 #include <assay/referee/charge.hpp>
 #include <assay/referee/run_referee.hpp>
 #include <assay/serve/remote_subject.hpp>
@@ -15,6 +17,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -44,6 +47,9 @@ class session {
     if (!measuring.clock) { measuring.clock = cases.at(0).decides; }
     measuring.changed = "implementation";
     for (auto& each : references_) { each = start(); }
+    auto const sound = references_[0]->request({"sound"});
+    if (sound[0] == "ok") { return; }
+    throw std::invalid_argument(problem_.at(0) + ": " + measure::served::at(sound, 1));
   }
 
   referee_result judge(std::string const& candidate) {
@@ -54,8 +60,11 @@ class session {
     auto const name = candidate.substr(candidate.rfind('/') + 1);
     bool const is_program = !name.ends_with(".so") && name.find(".so.") == name.npos;
     std::shared_ptr<process> in;
+    examine_reference();
+    assay::detail::adopted_orphans adopted;
     try {
       in = is_program ? started(candidate) : std::exchange(next_, start());
+      adopted.leave_alone_children();
       examine(*in, found);
       if (is_program && !found.is_accused()) { examine_outputs(*in, found); }
       if (!found.is_accused() && options_.timed) { time(in, found); }
@@ -66,14 +75,14 @@ class session {
     for (auto& each : found.charges) {
       std::replace(each.text.begin(), each.text.end(), '\n', ' ');
     }
-    if (in) { in->begin_to_end(); }
-    last_ = in;  // a device needs a while to let a process go
+    if (in) { end(std::move(in), adopted); }
     found.seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
     return found;
   }
 
  private:
   using process = measure::remote_process;
+  static constexpr double calls_of_a_request = 200;  ///< the most, but for those of a cheat
 
   /// The candidate's process did not do as it was asked.
   struct failed_request : std::runtime_error {
@@ -137,13 +146,63 @@ class session {
     return true;
   }
 
+  /// Time limits follow the calls that were examined so far.
   void examine(process& in, referee_result& found) const {
     auto const seed = options_.measuring.seed != 0 ? options_.measuring.seed : stats::draw_seed();
+    in.allow(reference_seconds_ * calls_of_a_request);
     ask(in, "loading", {"load", found.candidate, std::to_string(seed)});
     for (auto const each : referee_detail::examination_steps) {
       std::string const step{each};
       if (accuses(in, found, "examining '" + step + "'", {"examine", step})) { return; }
+      in.allow(std::max(reference_seconds_, examined_seconds(in)) * calls_of_a_request);
     }
+  }
+
+  /// The least seconds of an examined call, or of one that nothing disturbed.
+  static double examined_seconds(process& in, bool undisturbed = false) {
+    using namespace measure::served;
+    return to_number<double>(at(ask(in, "examining", {"examined"}), undisturbed ? 2 : 1));
+  }
+
+  /// Once: examines the first calls of the reference.
+  void examine_reference() {
+    if (reference_seconds_ > 0) { return; }
+    referee_result found;
+    auto& in = *references_[0];
+    try {
+      ask(in, "loading", {"load", "", std::to_string(stats::draw_seed())});
+      for (auto const* step : {"first", "answer", "again"}) {
+        if (accuses(in, found, "examining", {"examine", step})) { break; }
+      }
+      using namespace measure::served;
+      auto const told = ask(in, "examining", {"examined"});
+      reference_seconds_ = to_number<double>(at(told, 1));
+      undisturbed_seconds_ = to_number<double>(at(told, 2));
+      // Unless asked for more, a cell goes through each buffer set once.
+      auto& most = options_.measuring.most_launches;
+      if (!most) { most = std::max(5, to_number<int>(at(told, 3))); }
+    } catch (failed_request const& cause) {
+      found.charges.push_back({charge::kind::failure, cause.what()});
+    }
+    if (found.is_accused()) { refuse_reference(found.charges[0].text); }
+    for (auto& each : references_) { each->allow(reference_seconds_ * calls_of_a_request); }
+  }
+
+  [[noreturn]] void refuse_reference(std::string const& why) {
+    for (auto& each : references_) { each = start(); }
+    reference_seconds_ = 0;
+    throw std::runtime_error("the problem's own reference: " + why);
+  }
+
+  /// Ends the process of a candidate. A device needs a while to let a process go, so the next
+  /// verdict waits for that, unless the candidate has started processes: these end at once.
+  void end(std::shared_ptr<process> in, assay::detail::adopted_orphans& adopted) {
+    in->begin_to_end();
+    bool const started = adopted.has_any() || !assay::detail::children_of(in->pid()).empty();
+    last_ = std::move(in);
+    if (!started) { return; }
+    last_.reset();
+    (void)adopted.end_all();
   }
 
   /// Lets the problem's own program judge the outputs of a program, at every size.
@@ -181,12 +240,12 @@ class session {
     }
   }
 
-  measure::variant variant_of(std::string label,
+  measure::variant variant_of(std::string label, std::shared_ptr<outside_watch> watch,
                               std::function<std::shared_ptr<process>(int instance)> in) const {
     measure::variant made;
     made.axes = {{"implementation", label}};
-    made.build = [label, in = std::move(in)](measure::epoch const& now) {
-      return std::make_unique<measure::remote_subject>(in(now.instance), label, now);
+    made.build = [label, in = std::move(in), watch = std::move(watch)](measure::epoch const& now) {
+      return std::make_unique<candidate_subject>(in(now.instance), label, now, watch);
     };
     made.label = std::move(label);
     return made;
@@ -198,23 +257,63 @@ class session {
     auto const reference = [this](int instance) {
       return references_.at(static_cast<std::size_t>(instance));
     };
-    std::vector const variants{variant_of("reference", reference),
-                               variant_of("candidate", [in](int) { return in; })};
+    auto const own = std::make_shared<outside_watch>();
+    auto const usual = std::make_shared<outside_watch>();
+    std::vector const variants{variant_of("reference", usual, reference),
+                               variant_of("candidate", own, [in](int) { return in; })};
     found.timed = measure::compare_variants(
         variants, measure::against_first({"reference", "candidate"}), options_.measuring);
     auto const& failure = found.timed->failure;
-    if (failure.empty()) { return; }
-    auto const has = [&](char const* words) { return failure.find(words) != failure.npos; };
     if (failure.starts_with("variant \"reference\"")) {  // text of a candidate comes later
-      for (auto& each : references_) { each = start(); }
-      throw std::runtime_error("the problem's own reference: " + failure);
+      refuse_reference(failure);
     }
-    // Else the comparison was cancelled, or the machine was restless.
-    if (!failure.starts_with("variant \"candidate\"")) { return; }
-    auto const kind = found.timed->is(verdict::wrong_answer)            ? charge::kind::wrong_answer
-                      : has("other streams") || has("enqueues nothing") ? charge::kind::escaped_work
-                                                                        : charge::kind::failure;
-    found.charges.push_back({kind, failure});
+    if (failure.starts_with("variant \"candidate\"")) {
+      bool const escaped = failure.find("other streams") != failure.npos;
+      found.charges.push_back({own->found ? own->found->what
+                               : escaped  ? charge::kind::escaped_work
+                                          : charge::kind::failure,
+                               failure});
+    } else if (failure.empty()) {  // else it was cancelled, or the machine was restless
+      examine_times(*in, found, *usual, *own);
+    }
+  }
+
+  /// Holds the times of a comparison against the clock of this process, against what is possible,
+  /// and against those of examined calls.
+  void examine_times(process& in, referee_result& found, outside_watch const& usual,
+                     outside_watch const& own) {
+    using stats::number_text;
+    if (auto const wrong = wrong_clock(usual, own)) {
+      found.charges.push_back(*wrong);
+      return;
+    }
+    auto const clock = static_cast<std::size_t>(*options_.measuring.clock);
+    auto const seconds = [&](std::size_t which) {
+      return found.timed->variants.at(which).seconds[clock].median;
+    };
+    if (auto const bytes = found.timed->variants.at(1).bytes; bytes > 0) {
+      using namespace measure::served;
+      auto const most = references_[0]->request({"ceiling", from_double(bytes)});
+      auto const per_second = to_number<double>(at(most, 1));
+      auto const text = [&](std::size_t which) {
+        return number_text(bytes / seconds(which)) + " B/s where " + at(most, 2) + " reach " +
+               number_text(per_second) + " B/s";
+      };
+      if (bytes / seconds(0) > per_second) { refuse_reference(text(0) + ": too many for `moves`"); }
+      if (bytes / seconds(1) > per_second) {
+        found.charges.push_back({charge::kind::impossible_rate, text(1)});
+        return;
+      }
+    }
+    // By the slow ones of the timed calls: a busy machine slows some of them too.
+    double const examined = examined_seconds(in, true) / undisturbed_seconds_;
+    double const timed = quantile(found.timed->variants.at(1).cells[clock], 0.9) / seconds(0);
+    constexpr double far = 4;
+    if (!std::isfinite(examined) || examined < far * timed) { return; }
+    found.charges.push_back(
+        {charge::kind::kept_results, "its calls took " + number_text(examined) +
+                                         " times those of the reference when examined, and " +
+                                         number_text(timed) + " times when timed"});
   }
 
   std::vector<std::string> problem_;
@@ -222,6 +321,8 @@ class session {
   std::shared_ptr<process> next_;  ///< for the next candidate
   std::shared_ptr<process> last_;  ///< of the candidate before, which ends
   std::array<std::shared_ptr<process>, 2> references_;
+  double reference_seconds_ = 0;  ///< the least of its examined calls; 0: not examined
+  double undisturbed_seconds_ = 0;
 };
 
 }  // namespace referee_detail

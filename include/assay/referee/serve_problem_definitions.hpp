@@ -3,15 +3,18 @@
 /// Internal to serve_problem.hpp: the answers to the referee.
 #pragma once
 
+#include <assay/measure/host_subject.hpp>
 #include <assay/referee/call_arrays.hpp>
 #include <assay/referee/candidate_library.hpp>
 #include <assay/referee/candidate_place.hpp>
 #include <assay/referee/examination.hpp>
 #include <assay/referee/problem.hpp>
 #include <assay/referee/process_state.hpp>
+#include <assay/referee/rotation.hpp>
 #include <assay/referee/serve_problem.hpp>
-#include <assay/serve.hpp>
+#include <assay/referee/sound_problem.hpp>
 #include <assay/serve/answers.hpp>
+#include <assay/stats/number_text.hpp>
 
 #include <array>
 #include <chrono>
@@ -29,6 +32,7 @@
 namespace assay {
 namespace referee_detail {
 
+using measure::served::at;
 using measure::served::words;
 
 /// Answers the requests of the referee about a problem, for its reference and one candidate: a
@@ -36,28 +40,46 @@ using measure::served::words;
 ///
 /// | request                          | reply                                           |
 /// |----------------------------------|-------------------------------------------------|
-/// | `load PATH SEED`                 | `ok`                                            |
+/// | `sound`                          | `ok`, or `wrong TEXT`                           |
+/// | `load PATH SEED`                 | `ok`; an empty path loads the reference         |
 /// | `examine STEP`                   | `ok`, or `wrong KIND TEXT`                      |
+/// | `examined`                       | `ok SECONDS UNDISTURBED SETS`: the least so far |
+/// | `ceiling BYTES`                  | `ok RATE NAME`, for a call that moves so much   |
 /// | `state`                          | the same: compares with the state before `load` |
 /// | `clock`                          | `ok NANOSECONDS` of the steady clock            |
 /// | `unload PATH`                    | as `examine`; loads it once more before         |
 /// | `sizes`                          | `ok SIZE ...`, known ones and those held back   |
 /// | `write SIZE SEED FILE`           | `ok`; calls, and writes the outputs to the file |
 /// | `check SIZE SEED FILE`           | as `examine`: judges the outputs of the file    |
-/// | others of served_protocol.hpp    | for the case `reference` or the candidate       |
+/// | `build NAME EPOCH SEED ...`      | `ok BYTES FLOPS CHECKS SETS`                    |
+/// | `prepare CALLS SPECIAL`          | `ok`; draws the inputs of a cell                |
+/// | `run`                            | `ok SECONDS WALL GPU ...`: all, and a call of it |
+/// | `judge CALL`                     | as `examine`, of one of these calls             |
 class problem_server {
  public:
   problem_server(candidate_place& where, problem const& of, candidate_function own)
       : place_(where), problem_(of), own_(std::move(own)) {}
 
   words answer(words const& request) {
-    using measure::served::at;
     auto const& verb = at(request, 0);
     if (verb == "cases") { return {"ok", "reference", std::string{to_string(place_.decides())}}; }
     if (verb == "load") {
       state_ = measured_state();
       load(at(request, 1), measure::served::to_number<std::uint64_t>(at(request, 2)));
       return {"ok"};
+    }
+    if (verb == "sound") {
+      auto const loose = loose_expectation(place_, problem_);
+      return loose ? words{"wrong", *loose} : words{"ok"};
+    }
+    if (verb == "examined") {
+      return {"ok", measure::served::from_double(examination_.value().seconds()),
+              measure::served::from_double(examination_->undisturbed_seconds()),
+              std::to_string(examination_->sets())};
+    }
+    if (verb == "ceiling") {
+      auto const most = place_.bytes_ceiling(measure::served::to_number<double>(at(request, 1)));
+      return {"ok", measure::served::from_double(most.per_second), most.name};
     }
     if (verb == "examine") {
       if (!examination_) { throw std::logic_error("'examine' before 'load'"); }
@@ -76,9 +98,27 @@ class problem_server {
     if (verb == "sizes") { return sizes(); }
     if (verb == "write" || verb == "check") { return exchange(request); }
     if (verb == "build") { return build(request); }
-    if (!subject_) { throw std::logic_error("'" + verb + "' before 'build'"); }
-    if (verb == "verify" && is_reference_) { return verify_reference(request); }
-    return measure::served::answer_of(*subject_, request);
+    if (!cells_) { throw std::logic_error("'" + verb + "' before 'build'"); }
+    if (verb == "prepare") {
+      bool const special = at(request, 2) == "special" && !problem_.values.empty();
+      how_ = {charge::kind::wrong_answer,
+              "a timed cell",
+              special_values::none,
+              poisoned::some,
+              false,
+              0.3e-3};
+      if (special) {
+        how_.values = problem_.values[special_drawn_++ % problem_.values.size()];
+        how_.when += ", inputs of " + std::string{to_string(how_.values)};
+      }
+      cells_->prepare(measure::served::to_number<std::size_t>(at(request, 1)), how_);
+      return {"ok"};
+    }
+    if (verb == "run") { return run(); }
+    if (verb == "judge") {
+      return reply(cells_->judge(measure::served::to_number<std::size_t>(at(request, 1)), how_));
+    }
+    throw measure::served::protocol_error(verb);
   }
 
  private:
@@ -94,13 +134,13 @@ class problem_server {
   }
 
   void load(std::string const& path, std::uint64_t seed) {
-    if (!own_) { library_ = std::make_unique<candidate_library>(path); }
+    if (!own_ && !path.empty()) { library_ = std::make_unique<candidate_library>(path); }
     examination_.emplace(place_, problem_, candidate(), seed);
   }
 
   candidate_function candidate() const {
     if (own_) { return own_; }
-    if (!library_) { throw std::logic_error("a candidate is asked for before 'load'"); }
+    if (!library_) { return problem_.reference; }
     return library_->entry();
   }
 
@@ -115,7 +155,6 @@ class problem_server {
   /// The candidate's process writes the outputs of a call, and the reference's judges them: the
   /// candidate's own program may hold another problem.
   words exchange(words const& request) {
-    using measure::served::at;
     auto const called = own_ ? own_ : problem_.reference;
     call_arrays of{place_, problem_, called,
                    measure::served::to_number<std::size_t>(at(request, 1)),
@@ -136,8 +175,7 @@ class problem_server {
   /// what a runtime keeps for the whole process. A function of this program stays.
   std::optional<charge> unload(std::string const& path) {
     if (own_) { return {}; }
-    subject_.reset();
-    timed_.reset();
+    cells_.reset();
     examination_.reset();
     library_.reset();
     auto const cycle = [&] {
@@ -162,31 +200,25 @@ class problem_server {
     });
   }
 
-  /// The reference does not change: each buffer set is verified with the first candidate alone.
-  words verify_reference(words const& request) {
-    auto& verified =
-        verified_.at(measure::served::to_number<std::size_t>(measure::served::at(request, 1)));
-    auto told = verified ? words{"ok"} : measure::served::answer_of(*subject_, request);
-    verified = told[0] == "ok";
-    return told;
+  words build(words const& request) {
+    if (examination_) { examination_->clear(); }
+    cells_.reset();
+    called_ = candidate();
+    auto const now = measure::served::epoch_of(request);
+    cells_.emplace(place_, problem_, called_, problem_.sizes.front(),
+                   measure::placement_seed(now, at(request, 1), 0));
+    auto const& made = cells_->arrays();
+    return {"ok", measure::served::from_double(made.bytes()),
+            measure::served::from_double(made.flops()),
+            measure::served::to_word(measure::checks_of(made)), std::to_string(cells_->sets())};
   }
 
-  words build(words const& request) {
-    auto const& name = measure::served::at(request, 1);
-    is_reference_ = name == "reference";
-    subject_.reset();
-    if (examination_) { examination_->clear(); }
-    if (!timed_) {  // the process has one case, of which all epochs share the instruments
-      candidate_function const what = is_reference_ ? problem_.reference : candidate();
-      timed_ = place_.timed(name, [this, what](setup& make) -> stream_call {
-        auto numbers = problem_.declare(make, problem_.sizes.front());
-        return [what, with = arguments{make, std::move(numbers)}](void* stream) {
-          with.call(what, stream);
-        };
-      });
-    }
-    subject_ = timed_->build(measure::served::epoch_of(request));
-    return measure::served::built_words(*subject_, *timed_);
+  words run() {
+    auto const begin = std::chrono::steady_clock::now();
+    auto reply = measure::served::from_cell(cells_->run());
+    std::chrono::duration<double> const whole = std::chrono::steady_clock::now() - begin;
+    reply.insert(reply.begin() + 1, measure::served::from_double(whole.count()));
+    return reply;
   }
 
   candidate_place& place_;
@@ -195,10 +227,10 @@ class problem_server {
   state state_;
   std::unique_ptr<candidate_library> library_;
   std::optional<examination> examination_;
-  std::optional<measure::variant> timed_;
-  std::unique_ptr<measure::subject> subject_;
-  bool is_reference_ = false;
-  std::array<bool, 2> verified_{};
+  candidate_function called_;  ///< by `cells_`
+  std::optional<rotation> cells_;
+  asked how_{};
+  std::size_t special_drawn_ = 0;
 };
 
 ASSAY_INLINE int serve_on(problem const& of, candidate_function own,
@@ -208,6 +240,9 @@ ASSAY_INLINE int serve_on(problem const& of, candidate_function own,
     require_whole(of);
     auto const descriptor = served::inherited_descriptor();
     if (!descriptor) {
+      if (auto const loose = own ? std::nullopt : loose_expectation(*make(), of)) {
+        throw std::invalid_argument(*loose);
+      }
       std::printf(
           own ? "This program is a candidate: assay_referee PROBLEM THIS_PROGRAM\n"
               : "This program has a problem and its reference. It judges candidates in the hands "

@@ -68,6 +68,9 @@ class remote_process {
 
   ::pid_t pid() const noexcept { return child_->pid(); }
 
+  /// Allows each reply from now on so many seconds, where the time limit is shorter.
+  void allow(double seconds) noexcept { allowed_ = std::chrono::duration<double>(seconds); }
+
   /// Asks the program to end. The destructor waits for it.
   void begin_to_end() noexcept { channel_->close(); }
 
@@ -128,9 +131,9 @@ class remote_process {
 
   served::words reply(bool first) {
     using receipt = served::channel::receipt;
-    auto const deadline =
-        std::chrono::steady_clock::now() +
-        std::chrono::duration_cast<std::chrono::steady_clock::duration>(options_.timeout);
+    auto const limit = std::max(options_.timeout, allowed_);
+    auto const deadline = std::chrono::steady_clock::now() +
+                          std::chrono::duration_cast<std::chrono::steady_clock::duration>(limit);
     served::words got;
     auto how = receipt::closed;
     try {
@@ -142,7 +145,7 @@ class remote_process {
     if (how == receipt::late) {
       child_->kill();
       throw std::runtime_error("the program gave no answer within " +
-                               stats::number_text(options_.timeout.count()) +
+                               stats::number_text(limit.count()) +
                                " s and was killed; allow it a longer timeout");
     }
     if (how == receipt::closed) { throw_end(first); }
@@ -169,6 +172,7 @@ class remote_process {
   std::unique_ptr<served::channel> channel_;
   std::unique_ptr<child_process> child_;
   bool greeted_ = false;
+  std::chrono::duration<double> allowed_{0};
 };
 
 /// A case of a program that lives as long as this subject. The constructor does not wait for the

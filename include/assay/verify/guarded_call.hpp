@@ -48,7 +48,8 @@ class guarded_call {
  public:
   explicit guarded_call(call_place& where,
                         arrays::guarded_store::begin begin = arrays::guarded_store::begin::even)
-      : place_(where), store_(std::make_shared<arrays::guarded_store>(where.make_store(), begin)) {}
+      : place_(where),
+        store_(std::make_shared<arrays::guarded_store>(where.make_store(), begin, 1)) {}
   guarded_call(guarded_call const&) = delete;
   guarded_call& operator=(guarded_call const&) = delete;
   ~guarded_call() { work_ = {}; }  // it may use the arrays when it ends

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to serve_problem.hpp: the one way in which a candidate is called.
+#pragma once
+
+#include <assay/measure/subject.hpp>
+#include <assay/referee/call_arrays.hpp>
+#include <assay/referee/candidate_place.hpp>
+#include <assay/referee/charge.hpp>
+#include <assay/referee/problem.hpp>
+#include <assay/stats/number_text.hpp>
+#include <assay/stats/random_source.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace assay::referee_detail {
+
+/// Which outputs hold poison before a call; the others hold results of an earlier problem.
+enum class poisoned { all, none, some };
+
+/// How a wrong answer is called that has no better name, and where it was seen.
+struct asked {
+  charge::kind otherwise;
+  std::string when;
+  special_values values = special_values::none;
+  poisoned outputs = poisoned::all;
+  bool same_set = false;  ///< the first set is that of the first call before, and not the next one
+  double settle = 2e-3;   ///< seconds in which work behind the calls would show
+};
+
+/// Several buffer sets of one size, through which calls go in turn, each over inputs that are drawn
+/// for it: no call is like one before. Examined, untimed and timed calls are made in this way.
+class rotation {
+ public:
+  rotation(candidate_place& where, problem const& of, candidate_function const& what, std::size_t n,
+           std::uint64_t seed, std::size_t most_sets = 64)
+      : place_(where), random_{seed} {
+    std::size_t bytes = 0;
+    do {
+      sets_.push_back(std::make_unique<call_arrays>(where, of, what, n, random_.next()));
+      order_.push_back(sets_.size() - 1);
+      bytes = 0;
+      for (auto const& each : sets_[0]->arrays().declared()) { bytes += each.bytes; }
+    } while (sets_.size() < 2 ||
+             (sets_.size() < most_sets && (sets_.size() + 1) * bytes <= place_.most_bytes()));
+  }
+
+  std::size_t sets() const noexcept { return sets_.size(); }
+  setup const& arrays() const noexcept { return sets_[0]->arrays(); }
+  /// The set of call number `i`, and behind the calls those that stand by.
+  call_arrays& set(std::size_t i) { return *sets_[order_.at(i)]; }
+
+  /// Takes the next sets, as many as there are for so many calls, and draws the inputs of each.
+  void prepare(std::size_t calls, asked const& how) {
+    auto const used = how.same_set ? 0 : static_cast<std::ptrdiff_t>(calls_.size());
+    std::rotate(order_.begin(), order_.begin() + used, order_.end());
+    calls_.clear();
+    for (std::size_t i = 0; i < std::min(calls, sets()); ++i) {
+      bool const keeps = how.outputs == poisoned::none ||
+                         (how.outputs == poisoned::some && random_.next() % 2 == 0);
+      set(i).refresh({random_.next(), how.values, keeps});
+      calls_.emplace_back([&of = set(i)](void* stream) { of.enqueue(stream); });
+    }
+    inputs_ = last().inputs();
+    idle_ = idle();
+  }
+
+  /// Makes the calls that were prepared.
+  measure::cell run() {
+    auto const taken = place_.run(calls_);
+    early_ = last().sampled_checksum();
+    return taken;
+  }
+
+  /// Looks at what call number `i` left, while all lies as it did behind the last call. Another
+  /// call is made only after a wrong answer, to find its name.
+  std::optional<charge> judge(std::size_t i, asked const& how) {
+    using kind = charge::kind;
+    auto& of = set(i);
+    place_.settle(how.settle);
+    if (last().sampled_checksum() != early_) {
+      return charge{kind::escaped_work,
+                    how.when + ": its outputs still changed after the call was done"};
+    }
+    if (idle() != idle_) {
+      return charge{kind::kept_buffer, how.when + ": it wrote to buffers of another call"};
+    }
+    if (last().inputs() != inputs_) {
+      return charge{kind::modified_input, how.when + ": an input was changed"};
+    }
+    if (auto const which = of.damaged()) {
+      return charge{kind::out_of_bounds, how.when + ": it wrote before or behind " + *which};
+    }
+    if (!of.float_change().empty()) {
+      return charge{kind::changed_environment,
+                    how.when + ": it changed the floating-point mode, " + of.float_change()};
+    }
+    auto const wrong = of.verify();
+    if (!wrong) { return {}; }
+    return name(of, how, *wrong);
+  }
+
+ private:
+  call_arrays& last() { return set(calls_.size() - 1); }
+  /// A number that follows from the outputs of the sets that stand by.
+  std::uint64_t idle() {
+    std::uint64_t all = 0;
+    for (auto i = calls_.size(); i < sets(); ++i) {
+      all = random_bits(all, set(i).sampled_checksum());
+    }
+    return all;
+  }
+
+  /// Finds the name of a wrong answer.
+  charge name(call_arrays& of, asked const& how, std::string const& wrong) {
+    using kind = charge::kind;
+    auto const text = how.when + ": " + wrong;
+    place_.settle(0.1);
+    if (!of.verify()) { return {kind::escaped_work, text + "; 0.1 s later it was right"}; }
+    if (calls_.size() < sets()) {
+      auto& other = set(calls_.size());
+      other.refresh({random_.next()});
+      other.call();
+      place_.settle(2e-3);
+      if (!of.verify()) { return {kind::lazy_work, text + "; after the next call it was right"}; }
+    }
+    constexpr double slack = 16384;  // from the bound of float numbers to some 8 bits
+    if (how.values == special_values::none && !of.verify(slack)) {
+      return {kind::low_precision,
+              text + "; within " + stats::number_text(slack) + " times the tolerance it is right"};
+    }
+    bool const unwritten = how.otherwise == kind::wrong_answer && how.outputs == poisoned::all &&
+                           wrong.find("never written") != wrong.npos;
+    return {unwritten ? kind::unwritten_output : how.otherwise, text};
+  }
+
+  candidate_place& place_;
+  stats::random_source random_;
+  std::vector<std::unique_ptr<call_arrays>> sets_;
+  std::vector<std::size_t> order_;
+  std::vector<stream_call> calls_;
+  std::uint64_t early_ = 0, inputs_ = 0, idle_ = 0;
+};
+
+}  // namespace assay::referee_detail
