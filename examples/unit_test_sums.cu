@@ -16,14 +16,11 @@ __global__ void sum_rows(size_t rows, size_t columns, float const* x, float* sum
   for (int step = 16; step > 0; step /= 2) { sum += __shfl_down_sync(~0U, sum, step); }
   if (row < rows && lane == 0) { sums[row] = sum; }
 }
-__global__ void product(size_t rows, size_t terms, size_t columns, float const* a, float const* b,
-                        float* c) {
+__global__ void product(size_t m, size_t k, size_t n, float const* a, float const* b, float* c) {
   size_t const i = thread();
-  if (i >= rows * columns) { return; }
+  if (i >= m * n) { return; }
   float dot = 0;
-  for (size_t k = 0; k < terms; ++k) {
-    dot += a[i / columns * terms + k] * b[k * columns + i % columns];
-  }
+  for (size_t j = 0; j < k; ++j) { dot += a[i / n * k + j] * b[j * n + i % n]; }
   c[i] = dot;
 }
 
@@ -44,23 +41,21 @@ TEST_CASE("sum_rows") {
   REQUIRE(seen);
 }
 TEST_CASE("product") {
-  auto const seen =
-      assay::verify([](assay::setup& make, size_t rows, size_t terms, size_t columns) {
-        auto const a = make.random<float>(rows * terms), b = make.random<float>(terms * columns);
-        auto const c = make.output<float>(rows * columns);
-        auto const right = [=](size_t i) {
-          double dot = 0;
-          for (size_t k = 0; k < terms; ++k) {
-            dot += double{a.seeded(i / columns * terms + k)} * b.seeded(k * columns + i % columns);
-          }
-          return dot;
-        };
-        make.expect(c, right, assay::dot_of(terms));
-        return [=](cudaStream_t s) {
-          product<<<blocks(rows * columns), 256, 0, s>>>(rows, terms, columns, a.data(), b.data(),
-                                                         c.data());
-        };
-      });
+  auto const seen = assay::verify([](assay::setup& make, size_t m, size_t k, size_t n) {
+    auto const a = make.random<float>(m * k), b = make.random<float>(k * n);
+    auto const c = make.output<float>(m * n);
+    auto const right = [=](size_t i) {
+      double dot = 0;
+      for (size_t j = 0; j < k; ++j) {
+        dot += 1.0 * a.seeded(i / n * k + j) * b.seeded(j * n + i % n);
+      }
+      return dot;
+    };
+    make.expect(c, right, assay::dot_of(k));
+    return [=](cudaStream_t s) {
+      product<<<blocks(m * n), 256, 0, s>>>(m, k, n, a.data(), b.data(), c.data());
+    };
+  });
   INFO(seen);
   REQUIRE(seen);
 }
