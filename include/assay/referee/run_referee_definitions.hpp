@@ -197,8 +197,9 @@ class session {
   /// Ends the process of a candidate. A device needs a while to let a process go, so the next
   /// verdict waits for that, unless the candidate has started processes: these end at once.
   void end(std::shared_ptr<process> in, assay::detail::adopted_orphans& adopted) {
+    // In this order: children of a process that ends become children of this one.
+    bool const started = !assay::detail::children_of(in->pid()).empty() || adopted.has_any();
     in->begin_to_end();
-    bool const started = adopted.has_any() || !assay::detail::children_of(in->pid()).empty();
     last_ = std::move(in);
     if (!started) { return; }
     last_.reset();
