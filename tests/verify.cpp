@@ -142,6 +142,21 @@ TEST_CASE("mistakes of all kinds are found", "[verify]") {
              contains("n = 1, ones: element 0 of array 1 is 0, expected"));
 }
 
+TEST_CASE("what larger sizes leave behind is found", "[verify]") {
+  std::size_t most = 0;
+  auto const seen = of_scale(
+      [&most](std::size_t n, float const* x, float* y) {
+        most = std::max(most, n);
+        scale(n, x, y);
+        if (n > 0 && n < most) { y[n / 2] = 3; }
+      },
+      {.only = {0, 4, 9, 31}});
+  CHECK_THAT(seen.failure,
+             contains("n = 9, random values, right before calls of larger sizes and wrong after "
+                      "them: element 4 of array 1 is 3") &&
+                 contains("repeat with assay::verify(..., {.seed = 1})"));
+}
+
 TEST_CASE("scratch memory is poison, and zeros must stay zeros", "[verify]") {
   auto const with_scratch = [](bool writes) {
     return verify([writes](setup& make, std::size_t n) {
