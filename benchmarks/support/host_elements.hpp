@@ -38,9 +38,10 @@ mismatch check_elements(Work const& work, typename Work::value_type const* got, 
       work, [in = work.data->inputs, from = workloads::size_of(begin)](
                 std::size_t k, std::size_t i) { return in[k][from + i]; });
   arrays::host_array_store store{0};
-  return arrays::detail::expected_elements{
-      workloads::size_of(end - begin), arrays::detail::right_values_by<value>(wanted), {}}
-      .mismatch(store, got, workloads::element_poison<value>, 0, 1);
+  arrays::detail::expected_elements expected{
+      workloads::size_of(end - begin), arrays::detail::right_values_by<value>(wanted), {}, true};
+  worst_error worst;
+  return expected.mismatch({store, got, workloads::element_poison<value>, 0, 1, 0, worst});
 }
 
 }  // namespace assay::benchmark
