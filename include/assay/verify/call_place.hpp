@@ -13,7 +13,7 @@
 
 namespace assay::verify_detail {
 
-/// Makes arrays and runs calls, each of which is complete when its function returns.
+/// Makes arrays and runs calls. A call is complete when its function returns.
 class call_place {
  public:
   virtual ~call_place() = default;

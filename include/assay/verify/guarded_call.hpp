@@ -143,7 +143,7 @@ class guarded_call {
   static constexpr unsigned char scratch_poison = 0xFB;  // -2.6e36 as a float, unlike outputs
   static constexpr unsigned char second_poison = 0x5A;   // 1.5e16
 
-  /// The content of an array at one moment.
+  /// A copy of the content of an array.
   struct content {
     std::size_t index = 0;
     declared_array of{};
@@ -185,7 +185,7 @@ class guarded_call {
     store_->finish();
   }
 
-  /// Runs one call, and says what is wrong beside its results.
+  /// Runs one call. Returns an error of the call beside its results, in words.
   template <class Run>
   std::optional<std::string> call(Run const& run) {
     try {
@@ -241,7 +241,7 @@ class guarded_call {
   std::shared_ptr<arrays::guarded_store> store_;
   std::optional<setup> arrays_;
   callables::work work_;
-  std::vector<content> kept_;  ///< what calls leave as it is
+  std::vector<content> kept_;  ///< arrays that calls must not change
   bool was_called_ = false;
 };
 

@@ -19,7 +19,7 @@ namespace assay {
 
 /// Options of `verify`.
 struct verify_options {
-  /// Of all random values. Equal seeds give equal values on all machines.
+  /// The seed of all random values. Equal seeds give equal values on all machines.
   std::uint64_t seed = 1;
   /// The sizes that are tried, `{257}` or `{{64, 33}}`, or rules for them.
   sizes only{};

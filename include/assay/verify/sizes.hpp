@@ -33,7 +33,7 @@ struct shape {
 /// "257", or "{64, 33}".
 std::string to_string(shape const& of);
 
-/// Says which sizes a verification may try: those of a list, or those of its own that keep rules.
+/// The sizes that a verification may try: a list of sizes, or rules for the sizes of its own list.
 ///
 /// `sizes{}.multiple_of(4)`, `sizes{}.at_least({1, 16})`, `sizes{1, 100, 257}`, `sizes{{64, 33}}`.
 /// One number as a rule holds for each extent. All functions throw `std::invalid_argument` for
@@ -67,7 +67,7 @@ class sizes {
   /// The sizes of the list that the constructor got.
   std::vector<shape> const& listed() const noexcept { return only_; }
   bool allows(shape const& of) const;
-  /// The next size with extents of at least those of `of` that are multiples.
+  /// `of` with each extent rounded up to its multiple.
   shape rounded(shape of) const;
 
  private:

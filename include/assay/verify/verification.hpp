@@ -19,8 +19,8 @@ struct verification {
   int cases = 0;                      ///< sizes times kinds of values that were right
   worst_error worst;                  ///< among all right results
   std::string worst_at;               ///< the size and the values of that error
-  std::vector<std::string> left_out;  ///< what was not tried, and why
-  std::vector<std::string> notes;     ///< what was not checked
+  std::vector<std::string> left_out;  ///< sizes that were not tried, with the reason
+  std::vector<std::string> notes;     ///< results that were not checked
   double seconds = 0;
 
   explicit operator bool() const noexcept { return failure.empty() && cases > 0; }

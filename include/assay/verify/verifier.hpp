@@ -152,7 +152,7 @@ class verifier {
     return true;
   }
 
-  /// What was wrong with one case.
+  /// The error of one case, in words.
   struct mistake {
     value_kind values;
     std::string scalars, text;
@@ -278,8 +278,8 @@ class verifier {
   verify_options const& options_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   verification found_;
-  bool left_out_ = false;          ///< the last case found no memory
-  std::size_t largest_right_ = 0;  ///< of factories of one extent
+  bool left_out_ = false;          ///< true if the last case found no memory
+  std::size_t largest_right_ = 0;  ///< the largest right size of a factory of one extent
   hang_watch watch_;
 };
 
