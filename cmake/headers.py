@@ -26,7 +26,7 @@ OF_TOOLKIT = {"cuda", "cuda_mr", "nvtx3", "cublas", "cupti"}
 # of ours includes them itself, and that no name is missing here.
 STANDARD = {
     "algorithm": r"ranges::(?!enable_)\w+|clamp|(min|max)(_element)?|minmax(_element)?|(stable_)?sort|is_sorted|mismatch|move|"
-                 r"(all|any|none)_of|(find|count|copy|replace)(_if)?|(upper|lower)_bound|(inplace_)?merge|binary_search|"
+                 r"(all|any|none)_of|(find|count|copy|replace)(_if)?|copy_n|(upper|lower)_bound|(inplace_)?merge|binary_search|"
                  r"fill(_n)?|equal|adjacent_find|unique|reverse|rotate|nth_element|stable_partition|iter_swap",
     "any": r"any(_cast)?",
     "array": r"(to_)?array|get",

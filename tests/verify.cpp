@@ -7,6 +7,7 @@
 
 #include <assay/verify.hpp>
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace assay;
@@ -400,19 +402,19 @@ TEST_CASE("sizes beyond the time limit are named", "[verify]") {
   CHECK_THAT(in_words(seen), contains("nothing was checked"));
 }
 
-TEST_CASE("a call that does not end is named, and ends the process", "[verify]") {
+namespace {
+
+/// What verification of `work` in a process of its own prints as errors, and how it ends.
+template <class Work>
+std::pair<std::string, int> in_child(Work work, verify_options const& chosen) {
   std::array<int, 2> ends{};
   REQUIRE(pipe(ends.data()) == 0);
   auto const child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
     dup2(ends[1], STDERR_FILENO);
-    (void)of_scale(
-        [](std::size_t n, float const* x, float* y) {
-          scale(n, x, y);
-          while (n > 1) { std::this_thread::sleep_for(std::chrono::milliseconds{1}); }
-        },
-        {.max_call_seconds = 0.2});
+    for (int const each : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) { (void)signal(each, SIG_DFL); }
+    (void)of_scale(work, chosen);
     std::_Exit(0);
   }
   close(ends[1]);
@@ -424,8 +426,32 @@ TEST_CASE("a call that does not end is named, and ends the process", "[verify]")
   close(ends[0]);
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
+  return {told, status};
+}
+
+}  // namespace
+
+TEST_CASE("a call that does not end is named, and ends the process", "[verify]") {
+  auto const [told, status] = in_child(
+      [](std::size_t n, float const* x, float* y) {
+        scale(n, x, y);
+        while (n > 1) { std::this_thread::sleep_for(std::chrono::milliseconds{1}); }
+      },
+      {.max_call_seconds = 0.2});
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE));
   CHECK_THAT(told, contains("n = 2, zeros: a call did not end within 0.2 s"));
+}
+
+TEST_CASE("a call that crashes is named", "[verify]") {
+  auto const [told, status] = in_child(
+      [](std::size_t n, float const* x, float* y) {
+        scale(n, x, y);
+        float volatile* nowhere = nullptr;
+        if (n > 4) { *nowhere = 1; }
+      },
+      {});
+  CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV));
+  CHECK_THAT(told, contains("n = 5, zeros: a call crashed; later cases did not run"));
 }
 
 TEST_CASE("another implementation says what is right, and is checked where arrays are small",

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to verify_definitions.hpp: ends the process where a call does not end.
+/// Internal to verify_definitions.hpp: ends the process where a call does not end, and names a call
+/// that crashes.
 #pragma once
 
-#include <assay/core/requirements.hpp>
+#include <assay/verify/crash_note.hpp>
 
 #include <chrono>
 #include <condition_variable>
@@ -49,6 +50,7 @@ class hang_watch {
 
   void set(std::string what) {
     std::lock_guard const lock{mutex_};
+    crash_.set(what);
     what_ = std::move(what);
     begin_ = clock::now();
   }
@@ -69,6 +71,7 @@ class hang_watch {
   }
 
   double max_seconds_;
+  crash_note crash_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string what_;  // empty while no call runs
