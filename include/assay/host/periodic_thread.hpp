@@ -26,9 +26,10 @@ class periodic_thread {
           std::condition_variable_any wake;
           std::unique_lock lock{guard};
           while (call()) {
-            if (wake.wait_for(lock, ended, period, [&] { return ended.stop_requested(); })) {
-              return;
-            }
+            // The result of the wait is no answer: libstdc++ 12 returns false for a stop that comes
+            // between its two looks.
+            (void)wake.wait_for(lock, ended, period, [&] { return ended.stop_requested(); });
+            if (ended.stop_requested()) { return; }
           }
         }) {}
 

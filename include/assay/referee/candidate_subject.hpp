@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <exception>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -27,6 +28,7 @@ struct outside_watch {
   /// Of each pass of calls: seconds by the clock of the process, and those by this process beyond.
   std::vector<double> inside, beyond;
   double longest = 0;  ///< seconds of a call, the mean of a pass
+  int looks = 0;       ///< judgements
   double looking = 0;  ///< seconds for judgements
   double timing = 0;   ///< seconds for calls and their inputs
   stats::random_source random{stats::draw_seed()};
@@ -111,6 +113,19 @@ class candidate_subject final : public measure::subject {
     return {};
   }
 
+  /// More calls, judged as timed ones are, where a short comparison has few judgements. Of a
+  /// candidate that is wrong in each fourth call, 40 of them miss 1 in 100,000.
+  void look_often() {
+    constexpr int enough = 40;
+    constexpr double long_call = 0.01, most_seconds = 0.5;
+    finish_building();
+    auto const begin = steady_clock::now();
+    while (watch_->looks < enough && (watch_->longest < long_call || since(begin) < most_seconds)) {
+      (void)passes(sets_, "usual");
+      judge();
+    }
+  }
+
   double bytes() const override { return bytes_; }
   double flops() const override { return flops_; }
   measure::checks checked() const override { return checked_; }
@@ -154,6 +169,7 @@ class candidate_subject final : public measure::subject {
     auto const which = watch_->random.below(static_cast<std::uint64_t>(calls_));
     auto const told = process_->request({"judge", std::to_string(which)});
     is_judged_ = true;
+    ++watch_->looks;
     watch_->looking += since(begin);
     using measure::served::at;
     if (at(told, 0) == "ok") { return; }
@@ -170,5 +186,18 @@ class candidate_subject final : public measure::subject {
   double bytes_ = 0, flops_ = 0;
   measure::checks checked_ = measure::checks::none;
 };
+
+/// The charge that judgements behind a comparison find.
+inline std::optional<charge> found_behind(std::shared_ptr<measure::remote_process> in,
+                                          measure::clock decides,
+                                          std::shared_ptr<outside_watch> const& watch) {
+  try {
+    candidate_subject more{std::move(in), "candidate", {0, stats::draw_seed(), 0, decides}, watch};
+    more.look_often();
+  } catch (std::exception const& cause) {
+    return watch->found ? watch->found : charge{charge::kind::failure, cause.what()};
+  }
+  return {};
+}
 
 }  // namespace assay::referee_detail

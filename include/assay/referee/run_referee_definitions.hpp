@@ -274,6 +274,8 @@ class session {
                                : escaped  ? charge::kind::escaped_work
                                           : charge::kind::failure,
                                failure});
+    } else if (auto const late = found_behind(in, *options_.measuring.clock, own)) {
+      found.charges.push_back(*late);
     } else if (failure.empty()) {  // else it was cancelled, or the machine was restless
       examine_times(*in, found, *usual, *own);
     }
