@@ -116,7 +116,7 @@ TEST_CASE("a candidate that is not accused is timed, and a late cheat is found b
     CHECK(found.timed->epochs > 0);
     CHECK(found.timed->variants.at(1).bytes == 8 * 30'000);
   }
-  auto const found = referee.judge("nothing-once-compared");
+  auto const found = referee.judge("idle-once-timed");
   INFO(report::json_line(found));
   REQUIRE(found.is_accused());
   CHECK(found.charges[0].what == kind::wrong_answer);
@@ -131,11 +131,11 @@ TEST_CASE("a scalar in the code of a candidate is found where the problem varies
   CHECK(referee.judge("scalar-of-two").is_accused());
 }
 
-TEST_CASE("a cheat that begins after many calls is named") {
+TEST_CASE("a cheat that begins once it is timed is named") {
   std::map<std::string, kind> const late{
-      {"idle-after-many", kind::wrong_answer},    {"every-fourth-idle", kind::wrong_answer},
-      {"half-after-many", kind::wrong_answer},    {"no-nan-after-many", kind::wrong_answer},
-      {"threads-after-many", kind::escaped_work}, {"slow-clock", kind::changed_environment},
+      {"idle-once-timed", kind::wrong_answer},    {"every-fourth-idle", kind::wrong_answer},
+      {"half-once-timed", kind::wrong_answer},    {"no-nan-once-timed", kind::wrong_answer},
+      {"threads-once-timed", kind::escaped_work}, {"slow-clock", kind::changed_environment},
       {"slow-until-timed", kind::kept_results}};
   tried referee{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES, true};
   for (auto const& [name, what] : late) {
@@ -145,7 +145,7 @@ TEST_CASE("a cheat that begins after many calls is named") {
     CHECK(to_string(found.charges[0].what) == to_string(what));
     if (name == "slow-clock") { CHECK_THAT(found.charges[0].text, contains("of the referee")); }
   }
-  CHECK(referee.judge("threads-after-many").is_accused());  // its threads may also crash
+  CHECK(referee.judge("threads-once-timed").is_accused());  // its threads may also crash
 }
 
 TEST_CASE("candidates that are honest when timed are not accused") {

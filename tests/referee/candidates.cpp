@@ -382,30 +382,32 @@ std::map<std::string, work> cheats() {
     of.add();
   });
   // Those below are found once they are timed.
-  auto const many = 850;
-  all["idle-after-many"] = always([calls = 0, many](task const& of) mutable {
-    if (++calls < many) { of.run(); }
+  auto const is_timed = [mark = this_file().parent_path() / "compared"] {
+    return ::access(mark.c_str(), F_OK) == 0;
+  };
+  all["idle-once-timed"] = always([is_timed](task const& of) {
+    if (!is_timed()) { of.run(); }
   });
-  all["every-fourth-idle"] = always([calls = 0, many](task const& of) mutable {
-    if (++calls < many || calls % 4 != 0) { of.run(); }
+  all["every-fourth-idle"] = always([calls = 0, is_timed](task const& of) mutable {
+    if (!is_timed() || ++calls % 4 != 0) { of.run(); }
   });
-  all["half-after-many"] = always([calls = 0, many](task const& of) mutable {
-    of.scale(0, ++calls < many ? of.n : of.n / 2);
+  all["half-once-timed"] = always([is_timed](task const& of) {
+    of.scale(0, is_timed() ? of.n / 2 : of.n);
     of.add();
   });
-  all["no-nan-after-many"] = always([calls = 0, many](task const& of) mutable {
+  all["no-nan-once-timed"] = always([is_timed](task const& of) {
     of.run();
-    if (++calls < many) { return; }
+    if (!is_timed()) { return; }
     for (std::size_t i = 0; i < of.n; ++i) {
       if (of.x[i] != of.x[i]) { of.y[i] = 1; }
     }
   });
-  all["threads-after-many"] = always([calls = 0, many](task const& of) mutable {
-    if (++calls < many) { return of.run(); }
+  all["threads-once-timed"] = always([is_timed](task const& of) {
+    if (!is_timed()) { return of.run(); }
     std::thread{[of] { of.run(); }}.detach();
   });
-  all["slow-clock"] = always([calls = 0, many](task const& of) mutable {
-    if (++calls == many) {
+  all["slow-clock"] = always([calls = 0](task const& of) mutable {
+    if (++calls == 850) {
       other_clock = &slow_clock;
       replace_clock();
     }
@@ -415,10 +417,6 @@ std::map<std::string, work> cheats() {
     int const times = ++calls < 150 ? 20 : 1;
     for (int i = 0; i < times; ++i) { of.run(); }
   });
-  all["nothing-once-compared"] =
-      always([mark = this_file().parent_path() / "compared"](task const& of) {
-        if (::access(mark.c_str(), F_OK) != 0) { of.run(); }
-      });
   return all;
 }
 
