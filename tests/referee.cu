@@ -63,7 +63,7 @@ TEST_CASE("honest kernels are timed, and a late cheat is found behind it") {
   INFO(assay::report::json_line(program));
   CHECK_FALSE(program.is_accused());
   CHECK(program.timed.has_value());
-  auto const found = referee.judge("nothing-once-compared");
+  auto const found = referee.judge("idle-once-timed");
   INFO(assay::report::json_line(found));
   REQUIRE(found.is_accused());
   CHECK(found.charges[0].what == kind::wrong_answer);

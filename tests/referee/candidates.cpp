@@ -406,15 +406,15 @@ std::map<std::string, work> cheats() {
     if (!is_timed()) { return of.run(); }
     std::thread{[of] { of.run(); }}.detach();
   });
-  all["slow-clock"] = always([calls = 0](task const& of) mutable {
-    if (++calls == 850) {
+  all["slow-clock"] = always([is_timed](task const& of) {
+    if (other_clock == nullptr && is_timed()) {
       other_clock = &slow_clock;
       replace_clock();
     }
     of.run();
   });
-  all["slow-until-timed"] = always([calls = 0](task const& of) mutable {
-    int const times = ++calls < 150 ? 20 : 1;
+  all["slow-until-timed"] = always([is_timed](task const& of) {
+    int const times = is_timed() ? 1 : 20;
     for (int i = 0; i < times; ++i) { of.run(); }
   });
   return all;

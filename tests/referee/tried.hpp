@@ -19,8 +19,8 @@
 
 namespace assay::test {
 
-/// The referee of a problem. A candidate is loaded under the name that selects its work. From the
-/// second epoch of its comparison on there is a file `compared` beside it.
+/// The referee of a problem. A candidate is loaded under the name that selects its work. From its
+/// comparison on there is a file `compared` beside it.
 class tried {
  public:
   tried(char const* problem, char const* library, bool timed = false,
@@ -55,7 +55,7 @@ class tried {
     chosen.measuring.max_epochs = 8;
     chosen.measuring.seed = fresh_seed();
     chosen.measuring.progress = [compared](int epoch, int, std::string_view) {
-      if (epoch > 1) { std::ofstream{compared}; }
+      if (epoch > 0) { std::ofstream{compared}; }
     };
     return chosen;
   }
