@@ -351,7 +351,7 @@ FIGURES = [
       for kind, beside in (("busy_gpu", "a process that never leaves the GPU"),
                            ("gpu_in_bursts", "a process on the GPU in bursts"))
       for memory, where in (("resident", "resident"), ("page_locked", "page-locked"))),
-    ("seeded bugs of host functions that `verify` finds (no GPU)", ">= 95 %, 0 right ones accused, <= 1 s each",
+    ("seeded bugs of host functions that `verify` finds (no GPU)", "0 right ones accused, >= 95 %, <= 1 s each",
      "seeded_bugs_host", ["total"],
      "{found} of {bugs}, {accused} accused, at most {worst_seconds:.2f} s; one size and rtol 1e-5: {habit[rtol 1e-5][found]}",
      at_least(0.95, "found", of="bugs"), exactly(0, "accused"), at_most(1, "worst_seconds")),
