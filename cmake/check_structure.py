@@ -29,10 +29,11 @@ LAYERS = [
     {"race", "referee"},
     {"cli"},
 ]
-# Headers of a high room that stand lower: they know no CUDA and no policy.
+# Headers of a high room that stand lower: they know no policy.
 LOWERED = {
     "machine/environment.hpp": 1,
     "machine/host_environment.hpp": 1,
+    "machine/stream_latch.cuh": 2,
 }
 # Headers that stand just above their room: they hold what rooms of its layer found beside each other.
 RAISED = {

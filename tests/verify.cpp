@@ -394,6 +394,24 @@ TEST_CASE("results without expectations are named, and progress is told", "[veri
   CHECK(told == std::vector<std::string>{"size 1, 1 of 2", "size 257, 2 of 2"});
 }
 
+TEST_CASE("the size beyond 2^31 bytes is tried where it is asked for, and where memory allows",
+          "[verify]") {
+  auto const seen = [](bool huge) {
+    return verify(
+        [](setup& make, std::size_t n) {
+          if (n > 1'000'000'000 / sizeof(float)) { throw std::bad_alloc{}; }
+          auto const y = make.output<float>(n);
+          make.expect(y, [](std::size_t) { return 3; });
+          return [y] { std::fill_n(y.data(), y.size(), 3.0F); };
+        },
+        {.only = {0, 7}, .huge = huge});
+  };
+  CHECK(seen(false).left_out.empty());
+  auto const huge = seen(true);
+  CHECK(huge);
+  CHECK(huge.left_out == std::vector<std::string>{"size 536870913: no host memory"});
+}
+
 TEST_CASE("sizes beyond the time limit are named", "[verify]") {
   auto const seen = of_scale(scale, {.max_seconds = 0});
   CHECK_FALSE(seen);  // nothing ran

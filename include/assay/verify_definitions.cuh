@@ -6,10 +6,11 @@
 #include <assay/arrays/device_arrays.cuh>
 #include <assay/core/device.hpp>
 #include <assay/core/stream.hpp>
+#include <assay/machine/stream_latch.cuh>
 #include <assay/verify.cuh>
 #include <assay/verify/call_place.hpp>
-#include <assay/verify/host_latch.hpp>
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -69,13 +70,20 @@ class device_place final : public call_place {
   }
 
   bool call_both(callables::work const& a, callables::work const& b) override {
-    host_latch latch;
-    latch.hold(one_, two_);
-    enqueue(a, one_);
-    enqueue(b, two_);
+    // A call that waits for its stream would wait for ever, so the latch gives way.
+    constexpr double held_at_most = 0.05;
+    machine::stream_latch<> latch{held_at_most};
+    latch.hold(one_);
+    latch.hold(two_);
+    std::exception_ptr failure;
+    try {
+      enqueue(a, one_);
+      enqueue(b, two_);
+    } catch (...) { failure = std::current_exception(); }
     latch.open();
-    one_.synchronize();
+    one_.synchronize();  // the held streams read the latch until then
     two_.synchronize();
+    if (failure) { std::rethrow_exception(failure); }
     return true;
   }
 

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <span>
+#include <vector>
 
 #include "device_work.cuh"
 
@@ -14,13 +14,13 @@ int main(int, char** argv) {
   assay::problem of;
   of.sizes = {std::size_t{1} << 24, 1 << 16};
   of.held_back = {1, 4'097, (1 << 20) + 13};
-  of.scalars = {{2, 1, -0.5}};  // of which products are exact
-  of.declare = [](assay::setup& make, std::size_t n, std::span<double const> scalars) {
-    auto const a = scalars[0];
+  of.declare = [](assay::setup& make, std::size_t n) {
+    auto const a = make.scalar("a", {2.0, 1.0, -0.5});  // of which products are exact
     auto const x = make.random<float>(n);
     auto const y = make.output<float>(n);
     make.expect(y, [x, a](std::size_t i) { return a * x.seeded(i) + 1; });
     make.moves(8.0 * static_cast<double>(n));
+    return std::vector{a};
   };
   of.reference = [](void* const* buffers, std::size_t const* sizes, int, double const* scalars, int,
                     void* stream) {

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "candidate_work.hpp"
 
@@ -25,10 +26,8 @@ int main(int, char** argv) {
   assay::problem of;
   of.sizes = {30'000, 8};
   of.held_back = {1, 4'097, 33'333};
-  of.scalars = {{2, 1, -0.5}};  // of which products are exact
-  of.declare = [permitted, name](assay::setup& make, std::size_t n,
-                                 std::span<double const> scalars) {
-    auto const a = scalars[0];
+  of.declare = [permitted, name](assay::setup& make, std::size_t n) {
+    auto const a = make.scalar("a", {2.0, 1.0, -0.5});  // of which products are exact
     auto const x = make.random<float>(n);
     auto const y = make.output<float>(n);
     auto const sum = make.output<double>(1);
@@ -50,6 +49,7 @@ int main(int, char** argv) {
                 {0, bound});
     // So much that the reference moves it in its pause alone.
     make.moves((name == "problem-boasts" ? 300 : 1) * 8.0 * static_cast<double>(n));
+    return std::vector{a};
   };
   of.reference = [name](void* const* buffers, std::size_t const* sizes, int, double const* scalars,
                         int, void*) {

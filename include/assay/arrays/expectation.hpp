@@ -169,8 +169,8 @@ class expected_elements final : public expectation {
   }
 
   /// A remedy for a wrong array whose largest `error`, at element `worst`, can be that of a sum
-  /// over the largest input, added up in blocks: sqrt(terms) roundings of partial sums near 1, or
-  /// of the result.
+  /// over the largest input. Such a sum, added up in blocks, has sqrt(terms) roundings of partial
+  /// sums near 1, or of the result.
   std::string advice(double error, std::size_t worst, std::size_t inputs) const {
     if (has_rule_ || right_.of == right_values::form::part || !is_floating(right_.type)) {
       return {};

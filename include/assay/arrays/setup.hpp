@@ -161,7 +161,7 @@ class setup {
   }
 
   /// A number that calls take: one of `values`. `verify` tries all of them, and failures name the
-  /// number; comparisons take the first one.
+  /// number. The referee draws one for each call, and comparisons take the first one.
   template <number T>
   T scalar(std::string name, std::initializer_list<T> values) {
     T const value = values.begin()[choose(values.size())];

@@ -50,7 +50,7 @@ struct rounding_rule {
   double relative = 0, absolute = 0;
 };
 
-/// What a rule and the default tolerance of T permit together. Integers stay exact.
+/// The sum of the default tolerance of T and the errors of a rule. Integers stay exact.
 template <arrays::numeric T>
 constexpr tolerance tolerance_for(rounding_rule rule) {
   using computed = arrays::host_value<T>;
@@ -96,9 +96,9 @@ inline rounding_rule softmax_of(number auto terms, double largest = 1) {
 /// For layer, batch and other normalisations over so many numbers, with scales and shifts of a
 /// magnitude up to `largest`: u (8 + 4 sqrt(terms)) (largest + |expected|).
 ///
-/// The mean and the mean square have errors as `sum_of` has them. The rule is for numbers whose
-/// mean is at most twice their standard deviation: a variance from the mean square loses as many
-/// bits as the ratio of the two has.
+/// The mean and the mean square have errors as `sum_of` has them. The mean of the numbers must be
+/// at most twice their standard deviation. A variance from the mean square loses as many bits as
+/// the ratio of the two has.
 inline rounding_rule normalised_of(number auto terms, double largest = 1) {
   double const each = 8 + 4 * std::sqrt(static_cast<double>(terms));
   return {each, each * largest};

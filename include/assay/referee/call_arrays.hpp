@@ -72,12 +72,8 @@ class call_arrays {
   void refresh(draw const& how) {
     store_->rewind(how.keep_outputs);
     setup_ = std::make_unique<setup>(store_, how.seed);
-    setup_->with(how.values);
-    std::vector<double> scalars;
-    for (auto const& each : problem_.scalars) {
-      scalars.push_back(each[random_bits(how.seed, scalars.size()) % each.size()]);
-    }
-    arguments_ = {*setup_, problem_.declare(*setup_, n_, scalars)};
+    setup_->with(how.values).choose_scalars(random_bits(how.seed, 0));
+    arguments_ = {*setup_, problem_.declare(*setup_, n_)};
     store_->finish();
   }
 

@@ -8,6 +8,7 @@
 #include <assay/serve/remote_subject.hpp>
 #include <assay/stats/number_text.hpp>
 #include <assay/stats/random_source.hpp>
+#include <assay/stats/summary.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -34,12 +35,10 @@ struct outside_watch {
   std::optional<charge> found;
 };
 
-/// The value below which so large a share of the values lies.
+/// The quantile of values in any order.
 inline double quantile(std::vector<double> of, double share) {
-  auto const at =
-      of.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(of.size() - 1));
-  std::nth_element(of.begin(), at, of.end());
-  return *at;
+  std::sort(of.begin(), of.end());
+  return stats::quantile(of, share);
 }
 
 /// The charge that the clock of a candidate's process is slow, by three quarters of all passes. The

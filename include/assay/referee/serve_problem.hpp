@@ -25,7 +25,7 @@ int serve_on(problem const& of, candidate_function own,
 /// Refuses a problem that accepts zeros, a constant, the results of other inputs or its own inputs,
 /// and names the expectation that is too loose. Scalars that `declare` returns, and inputs of
 /// `from`, are the same in all calls: a candidate may have them in its code, and is not told from
-/// one that reads them. `problem::scalars` vary.
+/// one that reads them. Those of `setup::scalar` vary.
 int serve_problem(problem const& of);
 
 /// The same for a program that is itself a candidate, with `work` of its own, for the problem of

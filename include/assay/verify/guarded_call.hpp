@@ -34,7 +34,7 @@ struct nothing_expected : std::invalid_argument {
             "by make.expect(array, f)") {}
 };
 
-/// What is declared for one call.
+/// The size and the values of one call.
 struct declaration {
   verify_detail::factory const& factory;
   shape const& of;
@@ -111,7 +111,7 @@ class guarded_call {
     wrong = one.call([&] { watched([&] { done = one.place_.call_both(one.work_, two.work_); }); });
     if (!wrong && !done) { return {}; }
     if (!wrong) { wrong = one.arrays_->verify(); }
-    if (!wrong) { wrong = two.damage(); }
+    if (!wrong) { wrong = two.harm(); }
     if (!wrong) { wrong = two.arrays_->verify(); }
     if (wrong) {
       return "two calls at once, on two streams: " + *wrong +
@@ -156,7 +156,8 @@ class guarded_call {
     return of.what == role::input || of.what == role::zeros;
   }
 
-  /// Calls the factory. What it throws is wrong at this size, but for a lack of memory.
+  /// Calls the factory. An exception of the factory is an error of this size; a lack of memory
+  /// passes through.
   std::optional<std::string> declare(declaration const& how) {
     work_ = {};
     arrays_.reset();
@@ -193,20 +194,21 @@ class guarded_call {
     } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
       return std::string{"the call threw: "} + cause.what();
     }
-    if (auto wrong = damage()) { return wrong; }
+    return harm();
+  }
+
+  /// Changes that no call may make, in words: of red zones, inputs and zeros.
+  std::optional<std::string> harm() {
+    if (auto const* const at = store_->damaged(); at != nullptr) {
+      auto const all = arrays_->declared();
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i].data == at) { return "it wrote before or behind array " + std::to_string(i); }
+      }
+      return "it wrote before or behind the first contents of an inout array";
+    }
     auto changed = change_since(kept_);
     if (changed) { *changed += ", which calls only read or leave as zeros, was changed"; }
     return changed;
-  }
-
-  std::optional<std::string> damage() {
-    auto const* const at = store_->damaged();
-    if (at == nullptr) { return {}; }
-    auto const all = arrays_->declared();
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].data == at) { return "it wrote before or behind array " + std::to_string(i); }
-    }
-    return "it wrote before or behind the first contents of an inout array";
   }
 
   template <class Which>

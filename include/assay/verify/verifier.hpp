@@ -6,6 +6,7 @@
 
 #include <assay/arrays/guarded_store.hpp>
 #include <assay/memory/request.hpp>
+#include <assay/stats/number_text.hpp>
 #include <assay/verify/call_place.hpp>
 #include <assay/verify/guarded_call.hpp>
 #include <assay/verify/hang_watch.hpp>
@@ -22,7 +23,6 @@
 #include <exception>
 #include <new>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -88,16 +88,10 @@ class verifier {
   }
 
  private:
-  static std::string in_text(double value) {
-    std::ostringstream text;
-    text << value;
-    return text.str();
-  }
-
   static void require_time(char const* name, double value, bool holds) {
     if (holds && std::isfinite(value)) { return; }
-    throw std::invalid_argument("verify: " + std::string{name} + " is " + in_text(value) +
-                                ": a number of seconds is needed");
+    throw std::invalid_argument("verify: " + std::string{name} + " is " +
+                                stats::number_text(value) + ": a number of seconds is needed");
   }
 
   double seconds() const {
@@ -110,7 +104,7 @@ class verifier {
   }
 
   std::string out_of_time() const {
-    return "the limit of " + in_text(options_.max_seconds) + " s was over";
+    return "the limit of " + stats::number_text(options_.max_seconds) + " s was over";
   }
   void leave_out(shape const& of, std::string const& why) {
     found_.left_out.push_back("size " + to_string(of) + ": " + why);
