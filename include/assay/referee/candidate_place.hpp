@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -30,6 +31,11 @@ namespace assay::referee_detail {
 
 /// A call of a candidate on a stream.
 using stream_call = std::function<void(void* stream)>;
+
+/// Work of a call that goes on when the call is done, in words.
+struct escaped : std::runtime_error {
+  using runtime_error::runtime_error;
+};
 
 /// What the referee does that differs on a device.
 class candidate_place {

@@ -22,7 +22,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -170,8 +169,7 @@ class device_candidate_place final : public candidate_place {
         drained - begin > std::chrono::microseconds{100} + 10 * (steady_clock::now() - drained);
     escapes_ = is_long ? escapes_ + 1 : 0;
     if (escapes_ == 3) {
-      throw std::runtime_error(
-          "work that it enqueued on other streams still ran when its stream had drained");
+      throw escaped("work that it enqueued on other streams still ran when its stream had drained");
     }
   }
 

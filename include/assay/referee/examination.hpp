@@ -77,10 +77,14 @@ class examination {
   /// Calls once, and judges the call.
   std::optional<charge> look(rotation& with, asked const& how) {
     with.prepare(1, how);
-    if (&with == &*kept_ && how.values == special_values::none) {
-      watch([&] { return with.run(); });
-    } else {
-      (void)with.run();
+    try {
+      if (&with == &*kept_ && how.values == special_values::none) {
+        watch([&] { return with.run(); });
+      } else {
+        (void)with.run();
+      }
+    } catch (escaped const& work) {
+      return charge{kind::escaped_work, how.when + ": " + work.what()};
     }
     return with.judge(0, how);
   }

@@ -135,9 +135,13 @@ class rotation {
       return {kind::low_precision,
               text + "; within " + stats::number_text(slack) + " times the tolerance it is right"};
     }
-    bool const unwritten = how.otherwise == kind::wrong_answer && how.outputs == poisoned::all &&
-                           wrong.find("never written") != wrong.npos;
-    return {unwritten ? kind::unwritten_output : how.otherwise, text};
+    bool const unwritten =
+        how.outputs == poisoned::all && wrong.find("never written") != wrong.npos;
+    if (unwritten && how.otherwise == kind::wrong_answer) { return {kind::unwritten_output, text}; }
+    if (unwritten && how.otherwise == kind::kept_results && !how.same_set) {
+      return {kind::kept_buffer, text};
+    }
+    return {how.otherwise, text};
   }
 
   candidate_place& place_;

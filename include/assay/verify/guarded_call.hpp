@@ -85,7 +85,7 @@ class guarded_call {
   std::optional<std::string> examine_recorded(declaration const& how, Watched const& watched) {
     auto wrong = declare(how);
     if (wrong) { return wrong; }
-    auto const before = contents(is_result);
+    auto const before = contents([](auto const& each) { return !is_kept(each); });
     std::optional<std::function<void()>> graph;
     wrong = call([&] { watched([&] { graph = place_.record(work_); }); });
     if (wrong || !graph) { return wrong; }
@@ -151,7 +151,6 @@ class guarded_call {
   };
 
   static bool is_checked(declared_array const& of) { return of.expected; }
-  static bool is_result(declared_array const& of) { return of.is_result(); }
   static bool is_kept(declared_array const& of) {
     return of.what == role::input || of.what == role::zeros;
   }
