@@ -28,6 +28,11 @@ __global__ void scale_without_tail(std::size_t n, float const* x, float* y) {
   auto const i = blockIdx.x * std::size_t{block} + threadIdx.x;
   y[i] = i < n ? 2 * x[i] : 0;
 }
+__global__ void scale_at_bytes(std::size_t n, float const* x, float* y) {
+  auto const i = blockIdx.x * std::size_t{block} + threadIdx.x;
+  auto const bytes = static_cast<int>(i * sizeof(float));
+  if (i < n && bytes >= 0) { y[static_cast<unsigned>(bytes) / sizeof(float)] = 2 * x[i]; }
+}
 /// A vector of four from any element on, which the hardware refuses.
 __global__ void scale_in_fours(std::size_t n, float const* x, float* y) {
   auto const i = threadIdx.x;
@@ -116,6 +121,15 @@ TEST_CASE("work outside the given stream is found while a graph records the call
       },
       fewer());
   CHECK_THAT(seen.failure, contains("works outside the stream that it is given"));
+}
+
+TEST_CASE("an offset in bytes that overflows is found at the size beyond 2^31 bytes", "[verify]") {
+  if (test::small()) { return; }
+  auto const seen = of_scale([](cudaStream_t on, std::size_t n, float const* x,
+                                float* y) { scale_at_bytes<<<blocks(n), block, 0, on>>>(n, x, y); },
+                             {.only = {5}, .huge = true});
+  INFO(seen);
+  CHECK_THAT(seen.failure, contains("n = 536870913, random values: element 536870912 of array 1"));
 }
 
 TEST_CASE("calls that share memory are found on two streams at once", "[verify]") {

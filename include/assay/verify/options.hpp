@@ -23,7 +23,8 @@ struct verify_options {
   std::uint64_t seed = 1;
   /// The sizes that are tried, `{257}` or `{{64, 33}}`, or rules for them.
   sizes only{};
-  /// Adds a size beyond 2^31 bytes for each array of 4-byte elements, to factories of one size.
+  /// Adds a size beyond 2^31 bytes for each array of 4-byte elements, to factories of one size. It
+  /// meets random values alone, and takes some ten seconds.
   bool huge = false;
   /// Runs two calls at once, on two streams.
   bool concurrent = true;
