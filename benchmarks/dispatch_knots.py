@@ -36,6 +36,14 @@ def copied(row, memory):
     return [fact(row, f"bytes_{way}") - some for way, some in zip(("in", "out"), pageable)]
 
 
+def copies(row, memory):
+    """How many arrays those are. Rows tell bytes alone: additions and products have three arrays of like size, and
+    reductions one each way."""
+    third = fact(row, "bytes") / 3
+    return sum(max(1, round(some / third)) if row["task"] != "reduction" else 1
+               for some in copied(row, memory) if some > 0)
+
+
 def curve(rows, path, count):
     """A curve through `count` resident calls whose sizes are evenly spaced, by logarithms."""
     points = sorted((math.log(max(1, fact(row, "size"))), math.log(seconds(row, path)))
@@ -53,8 +61,9 @@ def curve(rows, path, count):
 
 
 def fitted(calls):
-    """Latency and seconds per byte in and back with the least relative errors, as `fitted_link` finds them."""
-    rows = [([1 / whole, bytes_in / whole, back / whole], extra / whole) for bytes_in, back, whole, extra in calls]
+    """Latency of a copy and seconds per byte in and back with the least relative errors, as `fitted_link` finds them."""
+    rows = [([count / whole, bytes_in / whole, back / whole], extra / whole)
+            for count, bytes_in, back, whole, extra in calls]
     products = [[sum(a[i] * a[k] for a, _ in rows) for k in range(3)] for i in range(3)]
     right = [sum(a[i] * y for a, y in rows) for i in range(3)]
     found = [0.0, 0.0, 0.0]
@@ -76,7 +85,7 @@ def links_of(rows, on_device):
             if bytes_in + back == 0 or sum(copied(row, other)) > 0:
                 continue
             whole = seconds(row, "device_0")
-            calls.append((bytes_in, back, whole, whole - on_device(fact(row, "size"))))
+            calls.append((copies(row, memory), bytes_in, back, whole, whole - on_device(fact(row, "size"))))
         found[memory] = fitted(calls)
     return found
 
@@ -87,7 +96,7 @@ def predicted(row, path, curves, links):
         bytes_in, back = copied(row, memory)
         if bytes_in + back > 0:
             latency, per_byte_in, per_byte_back = links[memory]
-            value += latency + bytes_in * per_byte_in + back * per_byte_back
+            value += copies(row, memory) * latency + bytes_in * per_byte_in + back * per_byte_back
     return value
 
 
@@ -116,7 +125,7 @@ def main(folder):
     rows = {}
     for task in TASKS:
         with open(folder / f"dispatch.{task}.csv", encoding="utf-8", newline="") as file:
-            rows[task] = list(csv.DictReader(file))
+            rows[task] = [row | {"task": task} for row in csv.DictReader(file)]
     paths = [name.removeprefix("after_first_") for name in rows[TASKS[0]][0] if name.startswith("after_first_")]
     print(f"{'regret in %, total and mean':36}" + "".join(f"{each:>16}" for each in (*TASKS, "all")))
     held_out = {task: [row for row in rows[task] if row["set"] == "held_out"] for task in TASKS}

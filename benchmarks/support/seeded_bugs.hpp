@@ -235,13 +235,24 @@ inline constexpr auto right_softmax = [](array_view<float> x, std::size_t, std::
 inline constexpr std::array habits{tolerance{1e-5, 1e-8}, tolerance{1e-3, 1e-8}};
 inline constexpr std::array habit_names{"rtol 1e-5", "rtol 1e-3"};
 
+/// The text with the names of files from this repository's root on.
+inline std::string without_folders(std::string text) {
+  for (std::string_view const inside : {"/include/assay/", "/benchmarks/"}) {
+    for (auto at = text.find(inside); at != text.npos; at = text.find(inside)) {
+      auto const begin = text.rfind(' ', at) + 1;
+      text.erase(begin, at + 1 - begin);
+    }
+  }
+  return text;
+}
+
 /// The failure that `verify` finds, its cases and seconds.
 template <class Work>
 report::document verified(typename seeded_bug<Work>::variant const& of) {
   auto const seen = of.verify();
   return {{"failure", seen                   ? ""
                       : seen.failure.empty() ? "nothing was checked"
-                                             : seen.failure},
+                                             : without_folders(seen.failure)},
           {"cases", seen.cases},
           {"seconds", seen.seconds}};
 }

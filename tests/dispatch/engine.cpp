@@ -124,11 +124,11 @@ TEST_CASE("a decision says what copies take, of which memory, and where to", "[d
   };
   // docs: decision
   CHECK(said() ==
-        "host{4}: 32 us [32, 32]; host{1} 100 us [99, 101]; device{0} 141 us [141, 141], "
-        "of it 90 us to the device (pageable) and 40 us to the host (pageable)");
+        "host{4}: 32 us [32, 32]; host{1} 100 us [99, 101]; device{0} 161 us [161, 161], "
+        "of it 100 us to the device (pageable) and 50 us to the host (pageable)");
   // docs: end
   known.arrays[0].memory = memory_type::page_locked;
-  CHECK_THAT(said(), contains(" to the device (mixed) and 40 us to the host (pageable)"));
+  CHECK_THAT(said(), contains(" to the device (mixed) and 50 us to the host (pageable)"));
 }
 
 TEST_CASE("the last decision is one of the calling thread and of this engine", "[dispatch]") {

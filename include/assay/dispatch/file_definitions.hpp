@@ -27,7 +27,7 @@ namespace assay::dispatch {
 namespace detail {
 
 inline constexpr std::string_view file_kind = "assay.dispatch.costs";
-inline constexpr int file_version = 6;
+inline constexpr int file_version = 7;
 /// The most entries of a list that a file can have.
 inline constexpr std::size_t most_entries = 1000;
 

@@ -18,7 +18,7 @@ namespace assay::dispatch {
 /// The copies of arrays in one type of host memory.
 struct link {
   memory_type memory = memory_type::pageable;
-  double latency_seconds = 0;        ///< of a call that copies one array or more
+  double latency_seconds = 0;        ///< of each copy of an array
   double seconds_per_byte_in = 0;    ///< to the device
   double seconds_per_byte_back = 0;  ///< to the host
   bool operator==(link const&) const = default;
@@ -26,6 +26,7 @@ struct link {
 
 /// What the copies of one call took: the seconds of the call beyond those on resident arrays.
 struct copied_call {
+  double copies = 0;
   double bytes_in = 0, bytes_back = 0;
   double seconds = 0;
   double extra_seconds = 0;
@@ -37,7 +38,7 @@ inline link fitted_link(memory_type memory, std::vector<copied_call> const& call
   std::array<std::array<double, 3>, 3> products{};
   std::array<double, 3> right{}, found{};
   for (auto const& each : calls) {
-    std::array const of{1 / each.seconds, each.bytes_in / each.seconds,
+    std::array const of{each.copies / each.seconds, each.bytes_in / each.seconds,
                         each.bytes_back / each.seconds};
     for (std::size_t i = 0; i < 3; ++i) {
       right[i] += of[i] * each.extra_seconds / each.seconds;
@@ -78,7 +79,6 @@ class path_links {
   /// the memory of another device.
   copies of(facts const& known) const noexcept {
     copies total;
-    unsigned begun = 0;  // a bit for each type of memory
     bool const on_host = device_ == array_fact::on_host;
     for (std::size_t i = 0; i < known.count; ++i) {
       auto const& each = known.arrays[i];
@@ -88,14 +88,11 @@ class path_links {
         continue;
       }
       if (on_host || !(each.bytes > 0)) { continue; }
-      auto const memory = static_cast<std::size_t>(each.memory);
-      auto const& by = by_memory_[memory];
-      if ((begun >> memory & 1U) == 0) {
-        (each.is_read() ? total.in : total.back) += by.latency_seconds;
+      auto const& by = by_memory_[static_cast<std::size_t>(each.memory)];
+      if (each.is_read()) { total.in += by.latency_seconds + each.bytes * by.seconds_per_byte_in; }
+      if (each.is_written()) {
+        total.back += by.latency_seconds + each.bytes * by.seconds_per_byte_back;
       }
-      begun |= 1U << memory;
-      total.in += each.is_read() ? each.bytes * by.seconds_per_byte_in : 0;
-      total.back += each.is_written() ? each.bytes * by.seconds_per_byte_back : 0;
     }
     return total;
   }

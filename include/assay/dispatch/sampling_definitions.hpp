@@ -171,7 +171,7 @@ class sampler {
     auto const is_wrong = [](path_costs const& each) { return !each.wrong.empty(); };
     if (std::ranges::all_of(found_.paths, is_wrong)) { (void)costs{found_}; }  // says why
   }
-  /// The bytes that calls of the open size copy.
+  /// The copies that calls of the open size make.
   copied_call copied_by(resident_arrays which) {
     bench_.make_resident(which);
     copied_call made;
@@ -179,6 +179,7 @@ class sampler {
     for (std::size_t i = 0; i < known.count; ++i) {
       auto const& each = known.arrays[i];
       if (each.memory == memory_type::device) { continue; }
+      made.copies += (each.is_read() ? 1 : 0) + (each.is_written() ? 1 : 0);
       made.bytes_in += each.is_read() ? each.bytes : 0;
       made.bytes_back += each.is_written() ? each.bytes : 0;
     }
