@@ -123,12 +123,23 @@ class verifier {
            (of.rank == 0 ? "" : ", .only = {" + to_string(of) + "}") + "})";
   }
 
+  /// Arrays of one size: one set for each layout of rows.
+  using layouts = std::array<std::optional<guarded_call>, arrays::row_layouts>;
+
+  /// The layout for values number i: all of them take turns where an array has rows.
+  static std::size_t layout_of(layouts const& of, std::size_t i) {
+    return of[0] && of[0]->has_rows() ? i % of.size() : 0;
+  }
+
   /// All calls of one size in the same memory, so that addresses stay and values change. True where
   /// all are right; else the first failure is searched for a smaller size.
   bool run_all(shape const& of) {
-    std::optional<guarded_call> in;
-    for (auto const& each : all_values) {
-      auto wrong = examine(in, of, each);
+    layouts all;
+    for (std::size_t i = 0; i < all_values.size(); ++i) {
+      auto const& each = all_values[i];
+      auto const layout = layout_of(all, i);
+      auto& in = all[layout];
+      auto wrong = examine(in, of, each, {.layout = layout});
       if (left_out_) { return false; }
       if (wrong) {
         fail(of, std::move(*wrong));
@@ -153,9 +164,8 @@ class verifier {
   };
 
   /// Runs one case. `in` is made where it is empty.
-  std::optional<mistake> examine(
-      std::optional<guarded_call>& in, shape const& of, value_kind const& values,
-      arrays::guarded_store::begin where = arrays::guarded_store::begin::even) {
+  std::optional<mistake> examine(std::optional<guarded_call>& in, shape const& of,
+                                 value_kind const& values, placement const& where = {}) {
     left_out_ = false;
     try {
       if (!in) { in.emplace(place_, where); }
@@ -208,9 +218,11 @@ class verifier {
   /// The simplest values that fail at a size which is allowed.
   std::optional<mistake> first_failure(shape const& of) {
     if (!place_.is_alive() || !options_.only.allows(of)) { return {}; }
-    std::optional<guarded_call> in;
-    for (auto const& each : all_values) {
-      if (auto wrong = examine(in, of, each)) { return wrong; }
+    layouts all;
+    for (std::size_t i = 0; i < all_values.size(); ++i) {
+      auto const layout = layout_of(all, i);
+      auto wrong = examine(all[layout], of, all_values[i], {.layout = layout});
+      if (wrong) { return wrong; }
       if (left_out_) { return {}; }
     }
     return {};
@@ -241,7 +253,8 @@ class verifier {
   /// A call over arrays at the least aligned places that their elements may have.
   void run_shifted(shape const& of) {
     std::optional<guarded_call> in;
-    auto wrong = examine(in, of, {special_values::none, 3}, arrays::guarded_store::begin::shifted);
+    auto wrong =
+        examine(in, of, {special_values::none, 3}, {arrays::guarded_store::begin::shifted});
     if (!wrong) { return; }
     wrong->text =
         "with arrays that begin one element beyond a multiple of 256 bytes: " + wrong->text +
