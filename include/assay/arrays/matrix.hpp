@@ -13,8 +13,8 @@
 namespace assay {
 
 /// The rows of an array. Element (row, column) has the index row * leading_dimension + column. The
-/// leading dimension counts elements, as in BLAS, and is `stride(0)` of an mdspan. Behind
-/// each row, the last one too, lies padding, which calls do not write.
+/// leading dimension counts elements, as in BLAS and as `stride(0)` of an mdspan. Behind each row,
+/// the last one too, lies padding, which calls do not write.
 struct matrix {
   std::size_t rows = 0, columns = 0;
   /// At least `columns`. With 0 the setup chooses it: no padding in comparisons, and in `verify`
