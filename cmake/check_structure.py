@@ -62,7 +62,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:home|root|work|workspace|Users|mnt)/\
 
 
 # A name of the standard library, with those of the nested namespaces; and names of C that stand without std.
-NAME_OF_STANDARD = re.compile(r"\bstd::((?:(?:ranges|chrono|filesystem|pmr|this_thread)::)?\w+)|"
+NAME_OF_STANDARD = re.compile(r"(?<!cuda::)\bstd::((?:(?:ranges|chrono|filesystem|pmr|this_thread)::)?\w+)|"
                               r"(?<![\w:.>])(errno|size_t|ptrdiff_t|u?int(?:8|16|32|64)_t)\b")
 
 # The switch of compiled mode: a door includes its definitions in these three lines, at its end.

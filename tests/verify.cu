@@ -4,9 +4,14 @@
 
 #include "catch.hpp"
 
+#include <assay/arrays/mdspan.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/verify.cuh>
 
+#include <cuda/std/mdspan>
+#include <cuda/std/span>
+
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -49,6 +54,28 @@ __global__ void bring(std::size_t n, float* y) {
   auto const i = blockIdx.x * std::size_t{block} + threadIdx.x;
   if (i < n) { y[i] = kept[i]; }
 }
+/// A warp for each row.
+__global__ void scale_rows(std::size_t rows, std::size_t columns, float const* x, std::size_t ldx,
+                           float* y, std::size_t ldy) {
+  auto const row = blockIdx.x * std::size_t{block / 32} + threadIdx.x / 32;
+  for (std::size_t i = threadIdx.x % 32; row < rows && i < columns; i += 32) {
+    y[row * ldy + i] = 2 * x[row * ldx + i];
+  }
+}
+template <class T, class Layout>
+using int_matrix = ::cuda::std::mdspan<T, ::cuda::std::dextents<int, 2>, Layout>;
+
+template <class In, class Out>
+__global__ void scale_views(In x, Out y) {
+  int const row = static_cast<int>(blockIdx.x * (block / 32) + threadIdx.x / 32);
+  for (int i = threadIdx.x % 32; row < x.extent(0) && i < x.extent(1); i += 32) {
+    y(row, i) = 2 * x(row, i);
+  }
+}
+__global__ void scale_spans(::cuda::std::span<float const> x, ::cuda::std::span<float> y) {
+  auto const i = blockIdx.x * std::size_t{block} + threadIdx.x;
+  if (i < x.size()) { y[i] = 2 * x[i]; }
+}
 __global__ void wait_for(long long cycles) {
   auto const begin = clock64();
   while (clock64() - begin < cycles) {}
@@ -68,6 +95,19 @@ verification of_scale(Launch launch, verify_options const& chosen = {}) {
         };
       },
       chosen);
+}
+
+/// The same by `launch(stream, x, y)` over rows.
+template <class Launch>
+verification of_rows(Launch launch) {
+  return verify(
+      [launch](setup& make, std::size_t rows, std::size_t columns) {
+        auto const x = make.random<float>(matrix{rows, columns});
+        auto const y = make.output<float>(matrix{rows, columns});
+        make.expect(y, [x](std::size_t row, std::size_t i) { return 2.0 * x.seeded(row, i); });
+        return [=](cudaStream_t on) { launch(on, x, y); };
+      },
+      {.only = test::small() ? sizes{{1, 1}, {2, 1}, {5, 33}, {64, 64}} : sizes{}.at_least(1)});
 }
 
 verify_options fewer() {
@@ -150,6 +190,50 @@ TEST_CASE("a call that synchronises is verified, though no graph can record it",
         check(cudaStreamSynchronize(on));
       },
       fewer());
+  INFO(seen);
+  CHECK(seen);
+}
+
+TEST_CASE("rows of all leading dimensions are right, or their mistakes are found", "[verify]") {
+  using rows = matrix_view<float>;
+  auto const warps = [](std::size_t n) { return blocks(32 * n); };
+  auto const right = of_rows([=](cudaStream_t on, rows x, rows y) {
+    scale_rows<<<warps(x.rows()), block, 0, on>>>(
+        x.rows(), x.columns(), x.data(), x.leading_dimension(), y.data(), y.leading_dimension());
+  });
+  INFO(right);
+  CHECK(right);
+  CHECK_THAT(of_rows([=](cudaStream_t on, rows x, rows y) {
+               scale_rows<<<warps(x.rows()), block, 0, on>>>(
+                   x.rows(), x.columns(), x.data(), x.columns(), y.data(), y.leading_dimension());
+             }).failure,
+             contains("{2, 1}, ones, leading dimension of array 0 = 2, leading dimension of array "
+                      "1 = 16: row 1, column 0 of array 1 (leading dimension 16) is nan"));
+  CHECK_THAT(of_rows([=](cudaStream_t on, rows x, rows y) {
+               auto const all = std::min(x.leading_dimension(), y.leading_dimension());
+               scale_rows<<<warps(x.rows()), block, 0, on>>>(
+                   x.rows(), all, x.data(), x.leading_dimension(), y.data(), y.leading_dimension());
+             }).failure,
+             contains("{1, 1}, ones, leading dimension of array 0 = 2, leading dimension of array "
+                      "1 = 16: it wrote into the padding behind row 0 of array 1"));
+}
+
+TEST_CASE("kernels take arrays as views of CCCL", "[verify]") {
+  auto const seen = verify(
+      [](setup& make, std::size_t rows, std::size_t columns) {
+        auto const x = make.random<float>(matrix{rows, columns});
+        auto const y = make.output<float>(rows * columns);
+        auto const z = make.output<float>(rows * columns);
+        make.expect(y, [=](std::size_t i) { return 2.0 * x.seeded(i / columns, i % columns); });
+        make.expect(z, [=](std::size_t i) { return 4.0 * x.seeded(i / columns, i % columns); });
+        return [=](cudaStream_t on) {
+          int_matrix<float const, ::cuda::std::layout_stride> const in = mdspan_of<int>(x);
+          auto const out = mdspan_of<int>(y, rows, columns);
+          scale_views<<<blocks(32 * rows), block, 0, on>>>(in, out);
+          scale_spans<<<blocks(y.size()), block, 0, on>>>(y, z);
+        };
+      },
+      {.only = {{1, 1}, {2, 1}, {5, 33}, {64, 64}}});
   INFO(seen);
   CHECK(seen);
 }

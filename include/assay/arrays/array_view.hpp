@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `array_view`: an array of a setup, as host code passes it on to kernels; `declared_array`.
+/// `array_view` and `matrix_view`: arrays of a setup, as host code passes them on to kernels;
+/// `declared_array`.
 #pragma once
 
 #include <assay/arrays/element.hpp>
+#include <assay/arrays/matrix.hpp>
 #include <assay/core/random.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <type_traits>
 
 namespace assay {
@@ -22,6 +25,7 @@ struct declared_array {
   std::size_t bytes = 0, elements = 0;
   role what = role::scratch;
   bool expected = false;  ///< `setup::verify` compares its content with what is right
+  matrix rows{};          ///< zeros for an array without rows
 
   /// True for arrays that hold results: `output` and `inout`.
   bool is_result() const noexcept { return what == role::output || what == role::inout; }
@@ -30,6 +34,7 @@ struct declared_array {
 namespace arrays::detail {
 
 [[noreturn]] void refuse_seeded(std::size_t index, std::size_t size);
+[[noreturn]] void refuse_seeded(matrix const& of, std::size_t row, std::size_t column);
 
 }  // namespace arrays::detail
 
@@ -39,6 +44,14 @@ class array_view {
  public:
   T* data() const noexcept { return data_; }
   std::size_t size() const noexcept { return size_; }
+
+  /// A `std::span` or `cuda::std::span`, of T or T const. An array is no range of its own, since
+  /// host code cannot iterate over memory of a device.
+  template <class Span>
+  requires(Span::extent == std::dynamic_extent && std::is_constructible_v<Span, T*, std::size_t>)
+  operator Span() const noexcept {
+    return Span(data_, size_);
+  }
 
   /// The value with which element i starts, from the host's memory or arithmetic; as `float` for
   /// elements of 8 and 16 floating bits, so that references compute with it. Throws
@@ -87,6 +100,32 @@ class array_view {
   random_kind kind_ = random_kind::none;
   uniform<std::int32_t> steps_{};  // of multiples
   uniform<std::conditional_t<arrays::numeric<T>, arrays::host_value<T>, int>> range_{};
+};
+
+/// An array in rows; see `matrix`. As an `array_view` it has all elements, with padding.
+template <class T>
+class matrix_view : public array_view<T> {
+ public:
+  matrix_view() = default;
+
+  std::size_t rows() const noexcept { return rows_.rows; }
+  std::size_t columns() const noexcept { return rows_.columns; }
+  /// The number of elements from the begin of a row to that of the next one.
+  std::size_t leading_dimension() const noexcept { return rows_.leading_dimension; }
+
+  /// The value with which an element starts; see `array_view::seeded`.
+  arrays::host_value<T> seeded(std::size_t row, std::size_t column) const {
+    if (row < rows() && column < columns()) {
+      return array_view<T>::seeded(row * leading_dimension() + column);
+    }
+    arrays::detail::refuse_seeded(rows_, row, column);
+  }
+
+ private:
+  friend class setup;
+  matrix_view(array_view<T> all, matrix rows) : array_view<T>(all), rows_(rows) {}
+
+  matrix rows_{};
 };
 
 }  // namespace assay

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/arrays/agreement.hpp>
+#include <assay/arrays/array_view.hpp>
 #include <assay/arrays/element.hpp>
 #include <assay/arrays/tolerance.hpp>
 #include <assay/core/random.hpp>
@@ -17,7 +18,26 @@
 #include <string>
 #include <type_traits>
 
-namespace assay::detail {
+namespace assay {
+
+namespace arrays::detail {
+
+ASSAY_INLINE void refuse_seeded(std::size_t index, std::size_t size) {
+  auto const call = "seeded(" + std::to_string(index) + "): ";
+  if (index >= size) {
+    throw std::out_of_range(call + "the array has " + std::to_string(size) + " elements");
+  }
+  throw std::logic_error(call + "only arrays of random, from and inout have seeded values");
+}
+ASSAY_INLINE void refuse_seeded(matrix const& of, std::size_t row, std::size_t column) {
+  throw std::out_of_range("seeded(" + std::to_string(row) + ", " + std::to_string(column) +
+                          "): the array has " + std::to_string(of.rows) + " rows of " +
+                          std::to_string(of.columns) + " elements");
+}
+
+}  // namespace arrays::detail
+
+namespace detail {
 
 inline void require_amount(char const* call, double amount) {
   if (std::isfinite(amount) && amount >= 0) { return; }
@@ -73,4 +93,5 @@ inline void require_apart(char const* call, std::span<std::byte const> of, std::
                               "or give one of the two a copy");
 }
 
-}  // namespace assay::detail
+}  // namespace detail
+}  // namespace assay

@@ -6,7 +6,9 @@
 #include <assay/arrays/agreement.hpp>
 #include <assay/arrays/array_store.hpp>
 #include <assay/arrays/element_errors.hpp>
+#include <assay/arrays/matrix.hpp>
 #include <assay/arrays/right_values.hpp>
+#include <assay/arrays/row_layout.hpp>
 #include <assay/arrays/tolerance.hpp>
 #include <assay/arrays/wide_number.hpp>
 #include <assay/host/parallel_for.hpp>
@@ -43,6 +45,7 @@ struct checked_array {
   double slack;        ///< above 1: so many times the largest error of 1024 elements is permitted
   std::size_t inputs;  ///< elements of the setup's largest input
   worst_error& worst;  ///< replaced by a worse one
+  matrix rows{};       ///< padding between them is neither right nor wrong
 };
 
 /// The expected content of an array after one call.
@@ -130,8 +133,9 @@ class expected_elements final : public expectation {
       of.worst = {wrong.of_share / ulp, wrong.share, of.index, wrong.at_share};
     }
     if (wrong.count == 0) { return std::nullopt; }
-    return "element " + std::to_string(wrong.first) + " of array " + std::to_string(of.index) +
-           words + "; " + std::to_string(wrong.count) + " of " + std::to_string(size_) +
+    auto const size = of.rows.leading_dimension == 0 ? size_ : of.rows.rows * of.rows.columns;
+    return place_in(of.rows, wrong.first, of.index) + words + "; " + std::to_string(wrong.count) +
+           " of " + std::to_string(size) +
            (wrong.count == 1
                 ? " elements is wrong, by " + detail::in_text(wrong.error, 3)
                 : " elements are wrong, the largest error is " + detail::in_text(wrong.error, 3) +
@@ -218,11 +222,10 @@ class expected_elements final : public expectation {
 
   /// Throws where right values from number `first` of the array on are none.
   void require_right(part const& of, std::size_t first, std::size_t count,
-                     std::size_t index) const {
-    auto const name = [&](std::size_t k) {
-      return "element " + std::to_string(first + k) + " of array " + std::to_string(index);
-    };
+                     checked_array const& in) const {
+    auto const name = [&](std::size_t k) { return place_in(in.rows, first + k, in.index); };
     for (std::size_t k = 0; k < count; ++k) {
+      if (in.rows.is_padding(first + k)) { continue; }
       if (right_.of == right_values::form::part) {
         if (of.errors[k] < 0) {
           throw no_right_value("setup.expect: the permitted error of " + name(k) + " is " +
@@ -259,14 +262,16 @@ class expected_elements final : public expectation {
           for (auto at = static_cast<std::size_t>(from); at < static_cast<std::size_t>(to);) {
             auto const many = std::min(step, static_cast<std::size_t>(to) - at);
             write(now, begin + at, many);
-            require_right(now, begin + at, many, of.index);
+            require_right(now, begin + at, many, of);
             if (of.slack > 1) {
               auto const errors = std::span{now.errors}.first(many);
               double largest = 0;
-              for (double const each : errors) { largest = std::max(largest, each); }
+              for (std::size_t k = 0; k < many; ++k) {
+                if (!of.rows.is_padding(begin + at + k)) { largest = std::max(largest, errors[k]); }
+              }
               std::fill(errors.begin(), errors.end(), of.slack * largest);
             }
-            add_errors(found, now, got + at * bytes_of(right_.type), many, begin + at, of.poison);
+            add_errors(found, now, got + at * bytes_of(right_.type), many, begin + at, of);
             at += many;
           }
           std::lock_guard const lock{adding};
@@ -277,13 +282,14 @@ class expected_elements final : public expectation {
 
   /// Notes the errors of `count` elements from number `first` of the array on.
   void add_errors(element_errors& to, part& now, std::byte const* got, std::size_t count,
-                  std::size_t first, poison_byte poison) const {
+                  std::size_t first, checked_array const& of) const {
     widen(right_.type, got, count, now.got.data());
     auto const bytes = bytes_of(right_.type);
     with_members([&](auto is, auto should_be) {
       for (std::size_t k = 0; k < count; ++k) {
+        if (of.rows.is_padding(first + k)) { continue; }
         // Poison is a NaN, and must not agree with an expected NaN.
-        bool const unwritten = is_floating(right_.type) && is_poison(got + k * bytes, poison);
+        bool const unwritten = is_floating(right_.type) && is_poison(got + k * bytes, of.poison);
         auto const value = now.got[k].*is;
         auto const wanted = now.wanted[k].*should_be;
         bool const right = !unwritten && accepts(value, wanted, now.errors[k]);

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <assay/arrays/array_view.hpp>
+#include <assay/arrays/kept_range.hpp>
+#include <assay/arrays/matrix.hpp>
 #include <assay/arrays/right_values.hpp>
 #include <assay/arrays/special_values.hpp>
 #include <assay/arrays/tolerance.hpp>
@@ -26,21 +28,6 @@ namespace assay {
 namespace arrays {
 class array_store;
 }  // namespace arrays
-
-namespace detail {
-
-template <class R>
-concept spannable = requires(R& data) { std::span{data}; };
-
-/// Contiguous elements that outlive the full expression: no temporary container has them.
-template <class R>
-concept kept_range = spannable<R> && (std::is_lvalue_reference_v<R> ||
-                                      std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>);
-
-template <class R>
-using element_of = typename decltype(std::span{std::declval<R&>()})::value_type;
-
-}  // namespace detail
 
 /// Declares what a workload reads, writes and must compute; the one way to make arrays.
 ///
@@ -72,19 +59,21 @@ class setup {
   bool is_unordered() const noexcept;
   /// Arrays that are declared from now on begin at multiples of `bytes`, a power of two up to
   /// 64 KiB. Without this call, arrays begin at multiples of 256 bytes; only stores of tests that
-  /// shift arrays begin them at other multiples of the element's size.
+  /// shift arrays begin them at other multiples of the element's size. Rows of a `matrix` begin at
+  /// such multiples too, unless the caller gives their leading dimension.
   setup& align(std::size_t bytes);
 
   /// An input of n random numbers.
-  template <number T>
-  array_view<T> random(std::size_t n, uniform<T> range = {}) {
-    return random_view<T>(n, range, declare_random("random", n, arrays::erase(range), false));
-  }
-  /// The same for `__half`, `__nv_bfloat16`, `__nv_fp8_e4m3` and `__nv_fp8_e5m2`: floats of the
-  /// range, rounded to T. Rounding can reach the upper end.
-  template <arrays::small_floating T>
-  array_view<T> random(std::size_t n, uniform<float> range = {}) {
+  /// For `__half`, `__nv_bfloat16`, `__nv_fp8_e4m3` and `__nv_fp8_e5m2`, floats of the range are
+  /// rounded to T. Rounding can reach the upper end.
+  template <arrays::numeric T>
+  array_view<T> random(std::size_t n, uniform<arrays::host_value<T>> range = {}) {
     return random_view<T>(n, range, declare_random("random", n, arrays::erase<T>(range), false));
+  }
+  /// The same in rows: `random<float>(assay::matrix{rows, columns})`.
+  template <arrays::numeric T>
+  matrix_view<T> random(matrix rows, uniform<arrays::host_value<T>> range = {}) {
+    return {random<T>(lay_out(rows, sizeof(T)), range), rows};
   }
   /// Refuses other types in words, as do `inout` and `expect` below.
   template <class T>
@@ -120,6 +109,10 @@ class setup {
   array_view<T> output(std::size_t n, unsigned char poison = arrays::default_poison) {
     return view<T>(n, declare_output(n, sizeof_element<T>(), nullptr, poison));
   }
+  template <class T>
+  matrix_view<T> output(matrix rows, unsigned char poison = arrays::default_poison) {
+    return {output<T>(lay_out(rows, sizeof(T)), poison), rows};
+  }
   /// The same in the caller's memory where the store uses such memory, and else in its own.
   template <class T>
   array_view<T> output_in(std::span<T> data, unsigned char poison = arrays::default_poison) {
@@ -128,13 +121,13 @@ class setup {
   }
   /// An array that each call reads and writes. The array starts with random numbers, and `restore`
   /// writes the same numbers again.
-  template <number T>
-  array_view<T> inout(std::size_t n, uniform<T> range = {}) {
-    return random_view<T>(n, range, declare_random("inout", n, arrays::erase(range), true));
-  }
-  template <arrays::small_floating T>
-  array_view<T> inout(std::size_t n, uniform<float> range = {}) {
+  template <arrays::numeric T>
+  array_view<T> inout(std::size_t n, uniform<arrays::host_value<T>> range = {}) {
     return random_view<T>(n, range, declare_random("inout", n, arrays::erase<T>(range), true));
+  }
+  template <arrays::numeric T>
+  matrix_view<T> inout(matrix rows, uniform<arrays::host_value<T>> range = {}) {
+    return {inout<T>(lay_out(rows, sizeof(T)), range), rows};
   }
   template <class T>
   requires(!arrays::numeric<T>)
@@ -199,6 +192,14 @@ class setup {
     expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
                   tolerance_for<T>(of), true);
   }
+  /// The same for rows: `f(std::size_t row, std::size_t column)` returns an expected element. The
+  /// other forms, and the functions below, see all elements of the array, padding too.
+  template <arrays::numeric T, class F, class Allowed = tolerance>
+  requires std::is_invocable_v<F const&, std::size_t, std::size_t>
+  void expect(matrix_view<T> array, F f, Allowed allowed = default_tolerance<T>) {
+    array_view<T> const& all = array;
+    expect(all, arrays::detail::by_index(array.rows_, std::move(f)), allowed);
+  }
   template <class T, class F>
   requires(!arrays::numeric<T>)
   void expect(array_view<T>, F const&, tolerance = {}) {
@@ -247,7 +248,11 @@ class setup {
   /// Selects the values of scalars that are declared from now on. All numbers from 0 on together
   /// select all combinations of values.
   setup& choose_scalars(std::uint64_t number);
-  /// The scalars in words, such as "alpha = 0.5, beta = 0"; empty without any.
+  /// Selects the leading dimensions that the setup chooses from now on, below
+  /// `arrays::row_layouts`. With 0 there is no padding; else matrices differ from each other.
+  setup& choose_rows(std::size_t layout);
+  /// The scalars in words, such as "alpha = 0.5, beta = 0", and leading dimensions that were chosen
+  /// with padding; empty without any.
   std::string const& scalars() const noexcept;
 
   /// Overwrites all arrays of `output` with their poison.
@@ -281,6 +286,9 @@ class setup {
     void const* source = nullptr;
     std::uint64_t seed = 0;
   };
+  /// Chooses the leading dimension where it is 0. The next array that is declared has these rows.
+  /// Returns its number of elements.
+  std::size_t lay_out(matrix& rows, std::size_t element_bytes);
   declared_memory declare_random(char const* call, std::size_t n, arrays::any_range const& range,
                                  bool written);
   declared_memory declare_copy(char const* call, std::span<std::byte const> elements,

@@ -7,6 +7,7 @@
 #include <assay/arrays/declaration_checks.hpp>
 #include <assay/arrays/expectation.hpp>
 #include <assay/arrays/reference_elements.hpp>
+#include <assay/arrays/row_layout.hpp>
 #include <assay/arrays/setup.hpp>
 #include <assay/arrays/special_elements.hpp>
 
@@ -18,6 +19,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -40,6 +42,7 @@ struct setup::state {
     std::span<std::byte const> callers{};  // the caller's elements of `from`, `inout`, `output_in`
     bool writes = false;                   // those elements, or copies of them
     bool must_stay_zeros = false;
+    matrix rows{};
   };
 
   /// The entry of an array that calls write.
@@ -72,6 +75,7 @@ struct setup::state {
     auto const size = n * element_bytes;
     auto const step = element_bytes % told.alignment == 0 ? element_bytes : told.alignment;
     arrays.push_back({at != nullptr ? at : store->allocate(size, step), size, n});
+    arrays.back().rows = std::exchange(rows, {});
     return arrays.back();
   }
 
@@ -88,6 +92,8 @@ struct setup::state {
     return made;
   }
 
+  void note(std::string const& words) { scalars += (scalars.empty() ? "" : ", ") + words; }
+
   void keep_start() {
     auto& last = arrays.back();
     last.start = store->allocate(last.bytes);
@@ -101,9 +107,11 @@ struct setup::state {
   std::vector<std::shared_ptr<std::vector<std::byte>>> kept{};  // elements of special values
   std::uint64_t choice = 0;  // of scalars; each declaration takes a digit of it
   std::string scalars{};     // in words
+  matrix rows{};             // of the array that is declared next
+  std::size_t laid_out = 0;  // matrices whose leading dimension was chosen
   struct {
     special_values special = special_values::none;
-    std::size_t alignment = 1;
+    std::size_t alignment = 1, layout = 0;
     bool may_be_empty = false;
     bool has_nan = false;  // an array has NaN or infinities on purpose
     bool finite = false, unordered = false;
@@ -175,8 +183,27 @@ ASSAY_INLINE std::size_t setup::choose(std::size_t count) {
   return index;
 }
 ASSAY_INLINE void setup::note_scalar(std::string name, double value) {
-  auto& text = state_->scalars;
-  text += (text.empty() ? "" : ", ") + std::move(name) + " = " + arrays::detail::in_text(value, 6);
+  state_->note(std::move(name) + " = " + arrays::detail::in_text(value, 6));
+}
+ASSAY_INLINE setup& setup::choose_rows(std::size_t layout) {
+  state_->told.layout = layout;
+  return *this;
+}
+ASSAY_INLINE std::size_t setup::lay_out(matrix& rows, std::size_t element_bytes) {
+  auto const& told = state_->told;
+  if (auto& chosen = rows.leading_dimension; chosen == 0) {
+    auto const step = told.alignment / std::gcd(told.alignment, element_bytes);
+    auto const layout =
+        told.layout == 0 ? 0 : (told.layout + state_->laid_out++) % arrays::row_layouts;
+    chosen = arrays::detail::leading_dimension(rows, step, layout);
+    if (layout > 0) {
+      state_->note("leading dimension of array " + std::to_string(state_->arrays.size()) + " = " +
+                   std::to_string(chosen));
+    }
+  }
+  arrays::detail::require_leading_dimension(rows);
+  state_->rows = rows;
+  return rows.size();
 }
 ASSAY_INLINE std::string const& setup::scalars() const noexcept { return state_->scalars; }
 ASSAY_INLINE double setup::bytes() const noexcept { return state_->bytes; }
@@ -195,8 +222,9 @@ ASSAY_INLINE setup::declared_memory setup::declare_random(char const* call, std:
   bool const is_special = told.special != special_values::none && !(is_infinite && told.finite);
   if (is_special && !range.is_multiples) {
     told.has_nan = told.has_nan || is_infinite;
-    auto const& kept = state_->kept.emplace_back(std::make_shared<std::vector<std::byte>>(
-        detail::special_elements(told.special, n, range, seed)));
+    auto const& kept =
+        state_->kept.emplace_back(std::make_shared<std::vector<std::byte>>(detail::special_elements(
+            told.special, n, range, seed, state_->rows.size() == 0 ? n : state_->rows.columns)));
     return declare_copy(call, *kept, element_bytes, written);
   }
   auto& made = written ? state_->add(call, n, element_bytes)
@@ -295,8 +323,8 @@ ASSAY_INLINE std::optional<std::string> setup::verify(double slack) {
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].expected == nullptr) { continue; }
-    if (auto wrong = all[i].expected->mismatch(
-            {*state_->store, all[i].data, all[i].poison, i, slack, most, state_->worst})) {
+    if (auto wrong = all[i].expected->mismatch({*state_->store, all[i].data, all[i].poison, i,
+                                                slack, most, state_->worst, all[i].rows})) {
       return wrong;
     }
   }
@@ -312,17 +340,10 @@ ASSAY_INLINE std::vector<declared_array> setup::declared() const {
                       : each.start           ? inout
                       : each.must_stay_zeros ? zeros
                                              : scratch;
-    all.push_back({each.data, each.bytes, each.elements, what, each.expected != nullptr});
+    all.push_back(
+        {each.data, each.bytes, each.elements, what, each.expected != nullptr, each.rows});
   }
   return all;
-}
-
-ASSAY_INLINE void arrays::detail::refuse_seeded(std::size_t index, std::size_t size) {
-  auto const call = "seeded(" + std::to_string(index) + "): ";
-  if (index >= size) {
-    throw std::out_of_range(call + "the array has " + std::to_string(size) + " elements");
-  }
-  throw std::logic_error(call + "only arrays of random, from and inout have seeded values");
 }
 
 }  // namespace assay

@@ -47,9 +47,10 @@ T element_for(arrays::host_value<T> value) {
   }
 }
 
-/// So many elements of special values.
+/// So many elements of special values. One of the first `among` is surely one of the rare ones.
 inline std::vector<std::byte> special_elements(special_values kind, std::size_t n,
-                                               arrays::any_range const& of, std::uint64_t seed) {
+                                               arrays::any_range const& of, std::uint64_t seed,
+                                               std::size_t among) {
   return arrays::with_type(of.type, [&]<class T>(T) {
     using value_type = arrays::host_value<T>;
     uniform<value_type> const range{arrays::from_bits<value_type>(of.low),
@@ -60,7 +61,7 @@ inline std::vector<std::byte> special_elements(special_values kind, std::size_t 
     value_type value{};
     auto const nearest = [&](value_type to) { return std::clamp(to, range.low, last); };
     auto const rare = [&](std::uint64_t bits, std::size_t i) {
-      return floating && (bits % 61 == 0 || i == random_bits(seed, n) % n);
+      return floating && (bits % 61 == 0 || i == random_bits(seed, n) % among);
     };
     std::vector<std::byte> made(n * sizeof(T));
     for (std::size_t i = 0; i < n; ++i) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <assay/arrays/guarded_store.hpp>
+#include <assay/arrays/row_layout.hpp>
 #include <assay/arrays/setup.hpp>
 #include <assay/callables/callable.hpp>
 #include <assay/verify/call_place.hpp>
@@ -19,6 +20,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -43,13 +45,19 @@ struct declaration {
   std::uint64_t scalars;  ///< selects the values of scalars
 };
 
+/// Where arrays begin, and which leading dimensions their rows have.
+struct placement {
+  arrays::guarded_store::begin begin = arrays::guarded_store::begin::even;
+  std::size_t layout = 0;
+};
+
 /// The arrays and the work of one size at fixed addresses.
 class guarded_call {
  public:
-  explicit guarded_call(call_place& where,
-                        arrays::guarded_store::begin begin = arrays::guarded_store::begin::even)
+  explicit guarded_call(call_place& where, placement of = {})
       : place_(where),
-        store_(std::make_shared<arrays::guarded_store>(where.make_store(), begin, 1)) {}
+        layout_(of.layout),
+        store_(std::make_shared<arrays::guarded_store>(where.make_store(), of.begin, 1)) {}
   guarded_call(guarded_call const&) = delete;
   guarded_call& operator=(guarded_call const&) = delete;
   ~guarded_call() { work_ = {}; }  // it may use the arrays when it ends
@@ -70,6 +78,7 @@ class guarded_call {
     auto const first = contents(is_checked);
     arrays_->restore();
     cover(second_poison);
+    pad(false);
     wrong = call(run);
     if (wrong) { return "the same call once more: " + *wrong; }
     auto const other = change_since(first);
@@ -124,7 +133,12 @@ class guarded_call {
   worst_error worst() const noexcept { return arrays_->worst(); }
   /// False where the last case was left out, since its factory handles finite numbers alone.
   bool was_called() const noexcept { return was_called_; }
-  /// The scalars of the last call in words.
+  /// True where an array has rows, so that other layouts of these are to be tried.
+  bool has_rows() const {
+    auto const all = arrays_->declared();
+    return std::ranges::any_of(all, [](auto const& each) { return each.rows.rows > 0; });
+  }
+  /// The scalars of the last call in words, and what else the setup chose.
   std::string scalars() const { return arrays_ ? arrays_->scalars() : std::string{}; }
 
   /// The results that nothing is expected of.
@@ -151,6 +165,9 @@ class guarded_call {
   };
 
   static bool is_checked(declared_array const& of) { return of.expected; }
+  static bool is_padded(declared_array const& of) {
+    return of.elements > 0 && of.rows.leading_dimension > of.rows.columns;
+  }
   static bool is_kept(declared_array const& of) {
     return of.what == role::input || of.what == role::zeros;
   }
@@ -163,14 +180,14 @@ class guarded_call {
     try {
       store_->rewind(false);
       arrays_.emplace(store_, how.seed);
-      arrays_->allow_empty().with(how.special).choose_scalars(how.scalars);
+      arrays_->allow_empty().with(how.special).choose_scalars(how.scalars).choose_rows(layout_);
       work_ = how.factory.make(*arrays_, how.of);
     } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
       return std::string{"the factory threw: "} + cause.what();
     }
     if (!arrays_->has_expectations()) { throw nothing_expected{}; }
     cover(scratch_poison, true);
-    store_->finish();
+    pad(true);
     kept_ = contents(is_kept);
     return {};
   }
@@ -185,6 +202,49 @@ class guarded_call {
     store_->finish();
   }
 
+  /// Byte i of the padding behind a row: of NaN that is no poison, or of 1.5e16 and -3.1e16, which
+  /// reach a maximum and a minimum.
+  std::byte padding_byte(std::size_t row, std::size_t i) const {
+    return std::byte{static_cast<unsigned char>(is_nan_ ? (i % 2 == 0 ? 0xFE : 0x7F)
+                                                        : (row % 2 == 0 ? 0x5A : 0xDA))};
+  }
+  /// The padding behind a row of a copied array.
+  static std::span<std::byte> padding(content const& in, std::size_t row) {
+    auto const& rows = in.of.rows;
+    auto const size = in.of.bytes / in.of.elements;
+    return {in.data.get() + (row * rows.leading_dimension + rows.columns) * size,
+            (rows.leading_dimension - rows.columns) * size};
+  }
+
+  /// Fills the padding of all rows.
+  void pad(bool with_nan) {
+    is_nan_ = with_nan;
+    auto const all = contents(is_padded);
+    for (auto const& each : all) {
+      for (std::size_t row = 0; row < each.of.rows.rows; ++row) {
+        auto const to = padding(each, row);
+        for (std::size_t i = 0; i < to.size(); ++i) { to[i] = padding_byte(row, i); }
+      }
+      store_->copy_in(each.of.data, each.data.get(), each.of.bytes);
+    }
+    store_->finish();
+  }
+
+  /// The first row whose padding has changed, in words.
+  std::optional<std::string> changed_padding() const {
+    for (auto const& each : contents(is_padded)) {
+      for (std::size_t row = 0; row < each.of.rows.rows; ++row) {
+        auto const now = padding(each, row);
+        std::size_t same = 0;
+        while (same < now.size() && now[same] == padding_byte(row, same)) { ++same; }
+        if (same == now.size()) { continue; }
+        return "it wrote into the padding behind row " + std::to_string(row) + " of " +
+               arrays::detail::array_in_words(each.of.rows, each.index);
+      }
+    }
+    return {};
+  }
+
   /// Runs one call. Returns an error of the call beside its results, in words.
   template <class Run>
   std::optional<std::string> call(Run const& run) {
@@ -196,7 +256,7 @@ class guarded_call {
     return harm();
   }
 
-  /// Changes that no call may make, in words: of red zones, inputs and zeros.
+  /// Changes that no call may make, in words: of red zones, padding, inputs and zeros.
   std::optional<std::string> harm() {
     if (auto const* const at = store_->damaged(); at != nullptr) {
       auto const all = arrays_->declared();
@@ -205,6 +265,7 @@ class guarded_call {
       }
       return "it wrote before or behind the first contents of an inout array";
     }
+    if (auto padded = changed_padding()) { return padded; }
     auto changed = change_since(kept_);
     if (changed) { *changed += ", which calls only read or leave as zeros, was changed"; }
     return changed;
@@ -223,22 +284,25 @@ class guarded_call {
     return found;
   }
 
-  /// The first element that has changed, in words.
+  /// The first element, but for padding, that has changed, in words.
   std::optional<std::string> change_since(std::vector<content> const& before) const {
     for (auto const& each : before) {
       auto const now = std::make_unique_for_overwrite<std::byte[]>(each.of.bytes);
       store_->copy_out(now.get(), each.of.data, each.of.bytes);
       if (std::memcmp(now.get(), each.data.get(), each.of.bytes) == 0) { continue; }
-      std::byte const* const begin = now.get();
-      auto const* const at = std::mismatch(begin, begin + each.of.bytes, each.data.get()).first;
-      auto const element =
-          static_cast<std::size_t>(at - begin) / (each.of.bytes / each.of.elements);
-      return "element " + std::to_string(element) + " of array " + std::to_string(each.index);
+      auto const size = each.of.bytes / each.of.elements;
+      for (std::size_t i = 0; i < each.of.elements; ++i) {
+        bool const same = std::memcmp(now.get() + i * size, each.data.get() + i * size, size) == 0;
+        if (same || each.of.rows.is_padding(i)) { continue; }
+        return arrays::detail::place_in(each.of.rows, i, each.index);
+      }
     }
     return {};
   }
 
   call_place& place_;
+  std::size_t layout_;
+  bool is_nan_ = true;  ///< all padding holds NaN
   std::shared_ptr<arrays::guarded_store> store_;
   std::optional<setup> arrays_;
   callables::work work_;

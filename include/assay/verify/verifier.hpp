@@ -23,7 +23,6 @@
 #include <exception>
 #include <new>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -134,13 +133,24 @@ class verifier {
            (of.rank == 0 ? "" : ", .only = {" + to_string(of) + "}") + "})";
   }
 
+  /// Arrays of one size: one set for each layout of rows.
+  using layouts = std::array<std::optional<guarded_call>, arrays::row_layouts>;
+
+  /// The layout for values number i: all of them take turns where an array has rows.
+  static std::size_t layout_of(layouts const& of, std::size_t i) {
+    return of[0] && of[0]->has_rows() ? i % of.size() : 0;
+  }
+
   /// All calls of one size in the same memory, so that addresses stay and values change. True where
   /// all are right; else the first failure is searched for a smaller size.
   bool run_all(shape const& of) {
-    std::optional<guarded_call> in;
-    for (auto const& each : all_values) {
+    layouts all;
+    for (std::size_t i = 0; i < all_values.size(); ++i) {
+      auto const& each = all_values[i];
       if (is_huge(of) && (each.special != special_values::none || each.draw > 0)) { continue; }
-      auto wrong = examine(in, of, each);
+      auto const layout = layout_of(all, i);
+      auto& in = all[layout];
+      auto wrong = examine(in, of, each, {.layout = layout});
       if (left_out_) { return false; }
       if (wrong) {
         if (is_huge(of)) {
@@ -165,13 +175,13 @@ class verifier {
   /// The error of one case, in words.
   struct mistake {
     value_kind values;
+    placement where;
     std::string scalars, text;
   };
 
   /// Runs one case. `in` is made where it is empty.
-  std::optional<mistake> examine(
-      std::optional<guarded_call>& in, shape const& of, value_kind const& values,
-      arrays::guarded_store::begin where = arrays::guarded_store::begin::even) {
+  std::optional<mistake> examine(std::optional<guarded_call>& in, shape const& of,
+                                 value_kind const& values, placement const& where = {}) {
     left_out_ = false;
     try {
       if (!in) { in.emplace(place_, where); }
@@ -179,7 +189,7 @@ class verifier {
         watch_.during(words(of, values, in->scalars()), call);
       });
       if (!wrong) { return {}; }
-      return mistake{values, in->scalars(), *wrong};
+      return mistake{values, where, in->scalars(), *wrong};
     } catch (mr::out_of_memory const& full) {
       leave_out(of, full.what());
     } catch (std::bad_alloc const&) { leave_out(of, "no host memory"); }
@@ -200,7 +210,9 @@ class verifier {
     auto const fails = [&](std::size_t i, std::size_t extent) {
       auto smaller = of;
       smaller.extents[i] = extent;
-      auto found = first_failure(smaller, std::span{&wrong.values, 1});
+      if (!place_.is_alive() || !options_.only.allows(smaller)) { return false; }
+      std::optional<guarded_call> in;
+      auto found = examine(in, smaller, wrong.values, wrong.where);
       if (!found) { return false; }
       of = smaller;
       wrong = std::move(*found);
@@ -218,16 +230,18 @@ class verifier {
         if (!fails(i, between)) { low = between; }
       }
     }
-    if (auto simplest = first_failure(of, all_values)) { wrong = std::move(*simplest); }
+    if (auto simplest = first_failure(of)) { wrong = std::move(*simplest); }
     report(of, wrong);
   }
 
-  /// The first of these values that fail at a size which is allowed.
-  std::optional<mistake> first_failure(shape const& of, std::span<value_kind const> values) {
-    if (!place_.is_alive() || !options_.only.allows(of)) { return {}; }
-    std::optional<guarded_call> in;
-    for (auto const& each : values) {
-      if (auto wrong = examine(in, of, each)) { return wrong; }
+  /// The simplest values that fail.
+  std::optional<mistake> first_failure(shape const& of) {
+    if (!place_.is_alive()) { return {}; }
+    layouts all;
+    for (std::size_t i = 0; i < all_values.size(); ++i) {
+      auto const layout = layout_of(all, i);
+      auto wrong = examine(all[layout], of, all_values[i], {.layout = layout});
+      if (wrong) { return wrong; }
       if (left_out_) { return {}; }
     }
     return {};
@@ -258,7 +272,8 @@ class verifier {
   /// A call over arrays at the least aligned places that their elements may have.
   void run_shifted(shape const& of) {
     std::optional<guarded_call> in;
-    auto wrong = examine(in, of, {special_values::none, 3}, arrays::guarded_store::begin::shifted);
+    auto wrong =
+        examine(in, of, {special_values::none, 3}, {arrays::guarded_store::begin::shifted});
     if (!wrong) { return; }
     wrong->text =
         "with arrays that begin one element beyond a multiple of 256 bytes: " + wrong->text +
@@ -280,7 +295,7 @@ class verifier {
         wrong = guarded_call::examine_both(one, declared(of, first), two, declared(of, second),
                                            watched);
       }
-      if (wrong) { report(of, {first, one.scalars(), *wrong}); }
+      if (wrong) { report(of, {first, {}, one.scalars(), *wrong}); }
     } catch (mr::out_of_memory const& full) { leave_out(of, full.what()); }
   }
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Leading dimensions among which a setup chooses, and elements of arrays in words.
+#pragma once
+
+#include <assay/arrays/matrix.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+namespace assay::arrays::detail {
+
+/// The leading dimension of a layout below `row_layouts`, where rows begin at multiples of `step`
+/// elements.
+inline std::size_t leading_dimension(matrix const& of, std::size_t step, std::size_t layout) {
+  auto const vectors = std::lcm(step, std::size_t{16});  // rows of all types at 16 bytes
+  auto const least = (std::max(of.columns, std::size_t{1}) + step - 1) / step * step;
+  return std::array<std::size_t, row_layouts>{least, least + step,
+                                              (least / vectors + 1) * vectors}[layout];
+}
+
+inline void require_leading_dimension(matrix const& of) {
+  auto const least = std::max(of.columns, std::size_t{1});
+  if (of.leading_dimension >= least) { return; }
+  throw std::invalid_argument(
+      "matrix: a leading dimension of " + std::to_string(of.leading_dimension) + " for " +
+      std::to_string(of.columns) + " columns; at least " + std::to_string(least) + " is needed");
+}
+
+/// A number of an array in words, with the leading dimension of its rows.
+inline std::string array_in_words(matrix const& of, std::size_t array) {
+  return "array " + std::to_string(array) +
+         (of.leading_dimension == 0
+              ? ""
+              : " (leading dimension " + std::to_string(of.leading_dimension) + ")");
+}
+
+/// An element of an array in words: "element 5 of array 1", or its row and column.
+inline std::string place_in(matrix const& of, std::size_t index, std::size_t array) {
+  auto const step = of.leading_dimension;
+  return (step == 0 ? "element " + std::to_string(index)
+                    : "row " + std::to_string(index / step) + ", column " +
+                          std::to_string(index % step)) +
+         " of " + array_in_words(of, array);
+}
+
+}  // namespace assay::arrays::detail
