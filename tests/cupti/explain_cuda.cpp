@@ -104,9 +104,26 @@ TEST_CASE("a trace tells how long the host was late, and copies were without a k
   auto const shares = trace::detail::time_shares_of(b.trace);
   CHECK(shares.copies_exposed == Approx(60.0 / 80));
   CHECK(shares.host_bound == 0);
-  auto const nothing = trace::detail::time_shares_of({});
+  auto const nothing = trace::detail::time_shares_of(trace::model{});
   CHECK(std::isnan(nothing.copies_exposed));
   CHECK(std::isnan(nothing.host_bound));
+}
+
+TEST_CASE("no share of a trace is a reason for a bound where tracing adds more than 20 %") {
+  test::golden::builder b;
+  b.copy(trace::copy_kind::host_to_device, 10, {0, 50});
+  b.kernel("run", {40, 60});
+  trace::variant_evidence of;
+  of.trace = b.trace;
+  CHECK(trace::detail::time_shares_of(of).copies_exposed == Approx(40.0 / 60));
+  auto& batch = of.batches.emplace_back();
+  batch.ns = 119;
+  batch.tracing_ns = 19;
+  CHECK(trace::detail::time_shares_of(of).copies_exposed == Approx(40.0 / 60));
+  batch.ns = 121;
+  batch.tracing_ns = 21;
+  CHECK(std::isnan(trace::detail::time_shares_of(of).copies_exposed));
+  CHECK(std::isnan(trace::detail::time_shares_of(of).host_bound));
 }
 
 TEST_CASE("both sides run in turn as often as asked") {

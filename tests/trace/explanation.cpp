@@ -107,6 +107,31 @@ TEST_CASE("without CUDA in the traces, why is said in a line and the host's spli
         "1.000 us (+0 s, 0 %).\n");
 }
 
+TEST_CASE("what tracing adds is told for each side, and whose shares it distorts") {
+  auto control = free_variant();
+  auto variant = locked_variant();
+  auto const told = [&] {
+    return joined(report::sentences(explain_traces(control, variant, {900})));
+  };
+  CHECK_THAT(told(), !contains("untraced with"));
+  auto const add = [](variant_evidence& to, double untraced_ns, double added_ns) {
+    auto& batch = to.batches.emplace_back();
+    batch.ns = untraced_ns + added_ns;
+    batch.tracing_ns = added_ns;
+  };
+  for (double const added : {300.0, 310.0, 290.0}) {
+    add(control, 1500, added);
+    add(variant, 4000, added / 10);
+  }
+  CHECK_THAT(told(), contains("\nA batch takes 1.800 us traced and 1.500 us untraced with free, "
+                              "4.030 us traced and 4.000 us untraced with locked.\n"));
+  for (auto& each : control.batches) { each.tracing_ns = 301; }
+  CHECK_THAT(told(), contains("tracing adds more than 20 % to free, so shares are those of traced "
+                              "runs, and no bound is read from them.\n"));
+  for (auto& each : variant.batches) { each.tracing_ns = 3000; }
+  CHECK_THAT(told(), contains("to free and locked, so"));
+}
+
 TEST_CASE("a difference that may be none is said to be so") {
   auto const lines = joined(report::sentences(
       explain_traces(free_variant(), locked_variant(), {-20, -100, 60, "the comparison"})));

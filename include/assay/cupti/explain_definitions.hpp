@@ -52,6 +52,11 @@ inline time_shares time_shares_of(model const& of) {
   return {late / all, exposed / all};
 }
 
+/// Those of a side; unknown where tracing distorts them.
+inline time_shares time_shares_of(variant_evidence const& of) {
+  return tracing_cost_of(of).distorts() ? time_shares{} : time_shares_of(of.trace);
+}
+
 /// Both variants, opened and run once.
 class opened_variants {
  public:
@@ -96,7 +101,7 @@ class opened_variants {
     counters reader{{.metrics = chosen_.metrics, .place = of.device}};
     into.counters = reader.measure([&] { run_[side](); });
     if (!into.counters->status || into.counters->ranges.empty()) { return; }
-    auto const shares = time_shares_of(into.trace);
+    auto const shares = time_shares_of(into);
     into.limits = find_bound(
         into.counters->ranges.front(),
         {.required = of.required,

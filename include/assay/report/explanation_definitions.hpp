@@ -63,6 +63,21 @@ inline std::string difference_text(trace::explanation const& of) {
   return text + ".";
 }
 
+/// How long batches take with a tracer and without, in a sentence; empty where that is unknown.
+inline std::string tracing_text(trace::explanation const& of) {
+  std::string text, distorted;
+  for (auto const* side : {&of.control, &of.variant}) {
+    auto const cost = trace::tracing_cost_of(*side);
+    if (std::isnan(cost.share())) { return {}; }
+    text += (text.empty() ? "A batch takes " : ", ") + nanoseconds(cost.traced_ns) +
+            " traced and " + nanoseconds(cost.untraced_ns) + " untraced with " + side->label;
+    if (cost.distorts()) { distorted += (distorted.empty() ? "" : " and ") + side->label; }
+  }
+  if (distorted.empty()) { return text + "."; }
+  return text + "; tracing adds more than 20 % to " + distorted +
+         ", so shares are those of traced runs, and no bound is read from them.";
+}
+
 /// The host time of an item and its parts, in a sentence; empty if there is no profile.
 inline std::string host_split_text(trace::explanation const& of) {
   if (!of.control.submission || !of.variant.submission) { return {}; }
@@ -154,6 +169,7 @@ ASSAY_INLINE std::vector<std::string> sentences(trace::explanation const& of, st
     for (auto& each : sentences(of.changes, "batches of each in turn", most, of.kernels)) {
       add(std::move(each));
     }
+    add(detail::tracing_text(of));
   }
   auto const control = detail::counters_text(of.control);
   auto const variant = detail::counters_text(of.variant);

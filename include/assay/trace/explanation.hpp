@@ -34,6 +34,17 @@ struct variant_evidence {
   totals_by_kernel kernels;                ///< counters of each kernel alone
 };
 
+/// What a tracer makes of the batches of one side: medians, in nanoseconds. NaN: not measured.
+struct tracing_cost {
+  double traced_ns = ceilings::unknown;
+  double untraced_ns = ceilings::unknown;  ///< of batches that ran between the traced ones
+  /// What tracing adds, as a share of an untraced batch.
+  double share() const noexcept { return traced_ns / untraced_ns - 1; }
+  /// True where so much is added that shares of traced time say little about untraced batches.
+  bool distorts() const noexcept { return share() > 0.2; }
+};
+tracing_cost tracing_cost_of(variant_evidence const& of);
+
 /// The difference of two times that is to be accounted for: variant less control, a batch.
 struct time_difference {
   double ns = 0;

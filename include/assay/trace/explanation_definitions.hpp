@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
+#include <assay/stats/summary.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/kernel_causes.hpp>
@@ -30,6 +31,17 @@ ASSAY_INLINE explanation::explanation(explanation&&) noexcept = default;
 ASSAY_INLINE explanation& explanation::operator=(explanation const&) = default;
 ASSAY_INLINE explanation& explanation::operator=(explanation&&) noexcept = default;
 ASSAY_INLINE explanation::~explanation() = default;
+
+ASSAY_INLINE tracing_cost tracing_cost_of(variant_evidence const& of) {
+  std::vector<double> traced, untraced;
+  for (auto const& each : of.batches) {
+    if (std::isnan(each.tracing_ns)) { return {}; }
+    traced.push_back(each.ns);
+    untraced.push_back(each.ns - each.tracing_ns);
+  }
+  if (traced.empty()) { return {}; }
+  return {stats::summarise(traced).median, stats::summarise(untraced).median};
+}
 
 ASSAY_INLINE std::vector<std::string> loss_notes(model const& of) {
   constexpr auto facts = std::to_array<std::string_view>(
