@@ -112,6 +112,47 @@ inline batch allocations(spinner const& spin, bool caused) {
   };
 }
 
+/// One thread launches a kernel in each item and waits for it, beside a thread that works on the
+/// host. The cause: that thread allocates and frees instead, and the driver locks out the launches.
+class neighbours {
+ public:
+  explicit neighbours(spinner const& spin)
+      : spin_(spin),
+        on_(spin.place()),
+        team_(2, [place = spin.place()](int) { check(cudaSetDevice(place.id)); }) {}
+  void run(amounts const& of, bool caused) {
+    std::atomic<bool> done{false};
+    team_.run([&](int t) {
+      if (t == 0) {
+        for (int item = 0; item < items; ++item) {
+          spin_.enqueue(on_, kernel_us * of.base);
+          on_.synchronize();
+        }
+        done = true;
+      }
+      while (t == 1 && !done) {
+        void* block = nullptr;
+        if (!caused) { continue; }
+        check(cudaMalloc(&block, static_cast<std::size_t>(bytes * of.added)));
+        check(cudaFree(block));
+      }
+    });
+  }
+
+ private:
+  static constexpr int items = 40;
+  static constexpr double kernel_us = 15;
+  static constexpr double bytes = 64 << 20U;
+  spinner spin_;
+  stream on_;
+  submit::thread_team team_;
+};
+
+inline batch allocations_beside(spinner const& spin, bool caused) {
+  auto const made = std::make_shared<neighbours>(spin);
+  return [made, caused](amounts const& of) { made->run(of, caused); };
+}
+
 /// Threads that take items from a queue, prepare each on the host, and launch its kernel.
 class submitters {
  public:
@@ -255,6 +296,8 @@ inline std::vector<known_cause> known_causes(on::device place) {
   spinner const spin{place};
   return {{"allocation", entry_kind::allocation,
            [=](bool caused) { return allocations(spin, caused); }},
+          {"allocation_beside", entry_kind::allocation,
+           [=](bool caused) { return allocations_beside(spin, caused); }},
           {"mutex", entry_kind::lock, [=](bool caused) { return locked_submission(spin, caused); }},
           {"uncoalesced_loads", entry_kind::kernel,
            [=](bool caused) { return scattered_reads(place, caused, 4); }, kernel_cause::l2_bytes,

@@ -122,6 +122,33 @@ TEST_CASE("what a device waited for is what the thread was in that asked late") 
   CHECK(total(found) == waits_for_host(device_time_breakdown(b.trace)));
 }
 
+TEST_CASE("a launch that waits for another thread's allocation counts for the allocation") {
+  auto const of = [](std::string_view other, thread_key who = second_thread) {
+    builder b;
+    b.launch("k", {0, 10}, {20, 30});
+    b.launch("k", {40, 52}, {60, 70});  // 10 to 12 are usual
+    b.call(other, {80, 170}, who);
+    b.launch("k", {90, 190}, {200, 210});  // waits till 170
+    b.call("cudaDeviceSynchronize_v3020", {200, 210});
+    auto found = host_wait_breakdown(b.trace);
+    CHECK(total(found) == waits_for_host(device_time_breakdown(b.trace)));
+    return found;
+  };
+  auto const found = of("cudaMallocFromPoolAsync_v11020");
+  CHECK(found.at({entry_kind::allocation, "cudaMallocFromPoolAsync"}) ==
+        breakdown_entry{170 - 90, 1, 0});
+  CHECK(found.at({entry_kind::call, "cudaLaunchKernel"}).ns == 10 + 12 + 20);
+  // Other calls, other processes, and launches that take no longer than usual.
+  CHECK(of("cudaEventRecord_v3020").at({entry_kind::call, "cudaLaunchKernel"}).ns == 10 + 12 + 100);
+  CHECK(of("cudaFree_v3020", {7, 7}).at({entry_kind::call, "cudaLaunchKernel"}).ns ==
+        10 + 12 + 100);
+  builder b;
+  b.launch("k", {0, 10}, {20, 30});
+  b.call("cudaFree_v3020", {40, 80}, second_thread);
+  b.launch("k", {50, 70}, {80, 90});
+  CHECK(host_wait_breakdown(b.trace).at({entry_kind::call, "cudaLaunchKernel"}).ns == 10 + 20);
+}
+
 TEST_CASE("a device waits for a lock while a thread that could launch waits for it") {
   builder b;
   b.launch("k", {0, 10}, {20, 100});

@@ -5,6 +5,7 @@
 
 #include <assay/trace/glob.hpp>
 #include <assay/trace/gpu_operation.hpp>
+#include <assay/trace/host_pieces.hpp>
 #include <assay/trace/idle.hpp>
 #include <assay/trace/intervals.hpp>
 #include <assay/trace/labels.hpp>
@@ -14,7 +15,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -24,130 +24,11 @@
 
 namespace assay::trace {
 
-/// The names of locks, allocations and waits on the host; all but `lock_ranges` name calls.
-inline constexpr char const* lock_ranges = "lock wait|lock|mutex|*mutex*|wait for * lock";
-inline constexpr char const* lock_calls =
-    "^pthread_mutex_|^pthread_rwlock_|^pthread_spin_|^pthread_cond_wait|^pthread_cond_timedwait|"
-    "^sem_wait|^sem_timedwait|^futex";
-/// The calls of `lock_calls` that wait for another thread's event, and not for a turn.
-inline constexpr char const* answering_calls = "^pthread_cond_|^sem_";
-inline constexpr char const* allocating_calls =
-    "^cudaMalloc|^cudaFree|^cudaHostAlloc|^cudaMemPool|^cuMemAlloc|^cuMemFree|^cuMemCreate|"
-    "^cuMemMap|^cuMemUnmap|^cuMemRelease|^cuMemSetAccess|^cuMemAddress|^cuMemPool|^cuMemHostAlloc";
-inline constexpr std::string_view waiting_calls = "Synchronize";  // a part of the name
-
 inline constexpr std::string_view between_calls = "between the calls";
 /// From the return of the call that asks for work to the begin of that work.
 inline constexpr std::string_view on_its_way = "launched work on its way";
 
 namespace detail {
-
-/// A time of a host thread: a call, or waiting for a lock.
-struct host_piece {
-  span when;
-  std::uint32_t name = 0;  ///< in `host_pieces::names`
-};
-
-/// Gives each moment to the innermost piece around it. The result is in order and does not overlap.
-inline std::vector<host_piece> innermost(std::vector<host_piece> pieces) {
-  auto const overlap = [](host_piece const& a, host_piece const& b) {
-    return a.when.end > b.when.begin || a.when.end <= a.when.begin;
-  };
-  if (std::adjacent_find(pieces.begin(), pieces.end(), overlap) == pieces.end()) { return pieces; }
-  auto const before = [](host_piece const& a, host_piece const& b) {
-    return a.when.begin != b.when.begin ? a.when.begin < b.when.begin : b.when.end < a.when.end;
-  };
-  if (!std::is_sorted(pieces.begin(), pieces.end(), before)) {
-    std::sort(pieces.begin(), pieces.end(), before);
-  }
-  std::vector<host_piece> open, result;
-  auto at = std::numeric_limits<std::int64_t>::min();
-  auto const pass = [&](std::int64_t until) {
-    if (until <= at) { return; }
-    if (!open.empty()) { result.push_back({{at, until}, open.back().name}); }
-    at = until;
-  };
-  auto const close = [&](std::int64_t until) {
-    while (!open.empty() && open.back().when.end <= until) {
-      pass(open.back().when.end);
-      open.pop_back();
-    }
-  };
-  for (auto const& each : pieces) {
-    close(each.when.begin);
-    pass(each.when.begin);
-    if (each.when.end > each.when.begin) { open.push_back(each); }
-  }
-  close(std::numeric_limits<std::int64_t>::max());
-  return result;
-}
-
-/// The calls and locks of the threads that call CUDA, an index of a view.
-class host_pieces {
- public:
-  explicit host_pieces(view const& rows) {
-    auto const& of = rows.of();
-    for (auto const& each : of.calls) {
-      if (each.layer != api::os) { threads_[each.thread]; }
-    }
-    add_calls(of);
-    add_locks(of);
-    for (auto& [key, pieces] : threads_) { pieces = innermost(std::move(pieces)); }
-  }
-
-  /// The innermost pieces of each thread: in order, and they do not overlap.
-  std::map<thread_key, std::vector<host_piece>> const& threads() const noexcept { return threads_; }
-  std::vector<breakdown_key> const& names() const noexcept { return names_; }
-
- private:
-  static constexpr auto no_name = std::numeric_limits<std::uint32_t>::max();
-
-  std::uint32_t name(entry_kind kind, std::string_view text) {
-    std::uint32_t number = 0;
-    for (auto const& known : names_) {
-      if (known.first == kind && known.second == text) { return number; }
-      ++number;
-    }
-    names_.emplace_back(kind, text);
-    return number;
-  }
-  void add(thread_key key, span when, std::uint32_t name) {
-    auto const known = threads_.find(key);
-    if (name != no_name && known != threads_.end()) { known->second.push_back({when, name}); }
-  }
-  void add_calls(model const& of) {
-    glob const allocations{allocating_calls};
-    glob const locks{lock_calls};
-    auto const kind_of = [&](std::string_view text) {
-      if (allocations.matches(text)) { return entry_kind::allocation; }
-      return text.find(waiting_calls) == text.npos ? entry_kind::call : entry_kind::waiting;
-    };
-    auto of_cuda = once_per_name(of.strings.size(), [&](string_id id) {
-      return name(kind_of(of.strings[id]), plain_name(of.strings[id]));
-    });
-    auto of_system = once_per_name(of.strings.size(), [&](string_id id) {
-      auto const text = of.strings[id];
-      return locks.matches(text) ? name(entry_kind::lock, text) : no_name;
-    });
-    for (auto const& each : of.calls) {
-      add(each.thread, each.when,
-          each.layer == api::os ? of_system(each.name) : of_cuda(each.name));
-    }
-  }
-  void add_locks(model const& of) {
-    glob const locks{lock_ranges, glob_scope::whole};
-    auto of_lock = once_per_name(of.strings.size(), [&](string_id id) {
-      auto const text = of.strings[id];
-      return locks.matches(text) ? name(entry_kind::lock, text) : no_name;
-    });
-    for (auto const& each : of.ranges) {
-      if (on_one_thread(each)) { add(each.thread, each.when, of_lock(each.name)); }
-    }
-  }
-
-  std::map<thread_key, std::vector<host_piece>> threads_;
-  std::vector<breakdown_key> names_;
-};
 
 /// Calls `take(name, ns)` for each piece within `where`, and `rest(span)` for each time without a
 /// piece. The pieces must not overlap.
@@ -231,7 +112,8 @@ inline std::vector<host_piece> waits_for_locks(host_pieces const& host,
 ///
 /// Between operations a moment belongs to a lock if a thread waits for it that could launch without
 /// it. Such a thread launches elsewhere, or it calls CUDA and launching threads take the lock. Else
-/// the moment belongs to the innermost call of the thread that launches the next operation. The
+/// the moment belongs to the innermost call of the thread that launches the next operation, or to
+/// the allocation of another thread for which that call waits. The
 /// times before the first and after the last operation count as waits: there, no other thread could
 /// have launched sooner. The sum of `ns` is the time that `device_time_breakdown` has for these
 /// waits; `count` counts waits. O(n log n).

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// What each host thread was in: its calls, its locks, and the allocations that it waited for.
+#pragma once
+
+#include <assay/trace/glob.hpp>
+#include <assay/trace/labels.hpp>
+#include <assay/trace/model.hpp>
+#include <assay/trace/results.hpp>
+#include <assay/trace/view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::trace {
+
+/// The names of locks, allocations and waits on the host; all but `lock_ranges` name calls.
+inline constexpr char const* lock_ranges = "lock wait|lock|mutex|*mutex*|wait for * lock";
+inline constexpr char const* lock_calls =
+    "^pthread_mutex_|^pthread_rwlock_|^pthread_spin_|^pthread_cond_wait|^pthread_cond_timedwait|"
+    "^sem_wait|^sem_timedwait|^futex";
+/// The calls of `lock_calls` that wait for another thread's event, and not for a turn.
+inline constexpr char const* answering_calls = "^pthread_cond_|^sem_";
+inline constexpr char const* allocating_calls =
+    "^cudaMalloc|^cudaFree|^cudaHostAlloc|^cudaMemPool|^cuMemAlloc|^cuMemFree|^cuMemCreate|"
+    "^cuMemMap|^cuMemUnmap|^cuMemRelease|^cuMemSetAccess|^cuMemAddress|^cuMemPool|^cuMemHostAlloc";
+inline constexpr std::string_view waiting_calls = "Synchronize";  // a part of the name
+
+namespace detail {
+
+/// A time of a host thread: a call, or waiting for a lock.
+struct host_piece {
+  span when;
+  std::uint32_t name = 0;  ///< in `host_pieces::names`
+};
+
+/// Gives each moment to the innermost piece around it. The result is in order and does not overlap.
+inline std::vector<host_piece> innermost(std::vector<host_piece> pieces) {
+  auto const overlap = [](host_piece const& a, host_piece const& b) {
+    return a.when.end > b.when.begin || a.when.end <= a.when.begin;
+  };
+  if (std::adjacent_find(pieces.begin(), pieces.end(), overlap) == pieces.end()) { return pieces; }
+  auto const before = [](host_piece const& a, host_piece const& b) {
+    return a.when.begin != b.when.begin ? a.when.begin < b.when.begin : b.when.end < a.when.end;
+  };
+  if (!std::is_sorted(pieces.begin(), pieces.end(), before)) {
+    std::sort(pieces.begin(), pieces.end(), before);
+  }
+  std::vector<host_piece> open, result;
+  auto at = std::numeric_limits<std::int64_t>::min();
+  auto const pass = [&](std::int64_t until) {
+    if (until <= at) { return; }
+    if (!open.empty()) { result.push_back({{at, until}, open.back().name}); }
+    at = until;
+  };
+  auto const close = [&](std::int64_t until) {
+    while (!open.empty() && open.back().when.end <= until) {
+      pass(open.back().when.end);
+      open.pop_back();
+    }
+  };
+  for (auto const& each : pieces) {
+    close(each.when.begin);
+    pass(each.when.begin);
+    if (each.when.end > each.when.begin) { open.push_back(each); }
+  }
+  close(std::numeric_limits<std::int64_t>::max());
+  return result;
+}
+
+/// The calls and locks of the threads that call CUDA, an index of a view. A call that waits for an
+/// allocation of another thread is that allocation.
+class host_pieces {
+ public:
+  explicit host_pieces(view const& rows) {
+    auto const& of = rows.of();
+    for (auto const& each : of.calls) {
+      if (each.layer != api::os) { threads_[each.thread]; }
+    }
+    add_calls(of);
+    add_locks(of);
+    for (auto& [key, pieces] : threads_) { pieces = innermost(std::move(pieces)); }
+    find_allocations_waited_for();
+  }
+
+  /// The innermost pieces of each thread: in order, and they do not overlap.
+  std::map<thread_key, std::vector<host_piece>> const& threads() const noexcept { return threads_; }
+  std::vector<breakdown_key> const& names() const noexcept { return names_; }
+
+ private:
+  static constexpr auto no_name = std::numeric_limits<std::uint32_t>::max();
+
+  std::uint32_t name(entry_kind kind, std::string_view text) {
+    std::uint32_t number = 0;
+    for (auto const& known : names_) {
+      if (known.first == kind && known.second == text) { return number; }
+      ++number;
+    }
+    names_.emplace_back(kind, text);
+    return number;
+  }
+  void add(thread_key key, span when, std::uint32_t name) {
+    auto const known = threads_.find(key);
+    if (name != no_name && known != threads_.end()) { known->second.push_back({when, name}); }
+  }
+  void add_calls(model const& of) {
+    glob const allocations{allocating_calls};
+    glob const locks{lock_calls};
+    auto const kind_of = [&](std::string_view text) {
+      if (allocations.matches(text)) { return entry_kind::allocation; }
+      return text.find(waiting_calls) == text.npos ? entry_kind::call : entry_kind::waiting;
+    };
+    auto of_cuda = once_per_name(of.strings.size(), [&](string_id id) {
+      return name(kind_of(of.strings[id]), plain_name(of.strings[id]));
+    });
+    auto of_system = once_per_name(of.strings.size(), [&](string_id id) {
+      auto const text = of.strings[id];
+      return locks.matches(text) ? name(entry_kind::lock, text) : no_name;
+    });
+    for (auto const& each : of.calls) {
+      add(each.thread, each.when,
+          each.layer == api::os ? of_system(each.name) : of_cuda(each.name));
+    }
+  }
+  void add_locks(model const& of) {
+    glob const locks{lock_ranges, glob_scope::whole};
+    auto of_lock = once_per_name(of.strings.size(), [&](string_id id) {
+      auto const text = of.strings[id];
+      return locks.matches(text) ? name(entry_kind::lock, text) : no_name;
+    });
+    for (auto const& each : of.ranges) {
+      if (on_one_thread(each)) { add(each.thread, each.when, of_lock(each.name)); }
+    }
+  }
+
+  /// Gives the time in which a call waited for an allocation of another thread to that allocation:
+  /// the driver locks out launches meanwhile. A call waits if it takes more than twice as long as
+  /// usual, and for what it takes longer. Usual is the median of such calls beside no allocation,
+  /// or the lower quartile of all where each is beside one.
+  void find_allocations_waited_for() {
+    std::map<std::uint32_t, std::vector<host_piece>> allocations;  // by process
+    for (auto const& [key, pieces] : threads_) {
+      for (auto const& each : pieces) {
+        if (names_[each.name].first == entry_kind::allocation) {
+          allocations[key.process].push_back(each);
+        }
+      }
+    }
+    if (allocations.empty()) { return; }
+    for (auto& [process, pieces] : allocations) { pieces = innermost(std::move(pieces)); }
+    auto const usual = usual_lengths(allocations);
+    for (auto& [key, pieces] : threads_) {
+      auto const& of_process = allocations[key.process];
+      std::vector<host_piece> split;
+      for (auto const& each : pieces) {
+        auto from = each.when.begin;
+        if (names_[each.name].first == entry_kind::call &&
+            each.when.length() > 2 * usual[each.name]) {
+          for (auto part : parts_within(of_process, {from, each.when.end - usual[each.name]})) {
+            if (from < part.when.begin) { split.push_back({{from, part.when.begin}, each.name}); }
+            from = part.when.end;
+            split.push_back(part);
+          }
+        }
+        if (from < each.when.end) { split.push_back({{from, each.when.end}, each.name}); }
+      }
+      pieces = std::move(split);
+    }
+  }
+  /// The usual lengths of calls, by name.
+  std::vector<std::int64_t> usual_lengths(
+      std::map<std::uint32_t, std::vector<host_piece>> const& allocations) const {
+    std::vector<std::vector<std::int64_t>> alone(names_.size()), all(names_.size());
+    for (auto const& [key, pieces] : threads_) {
+      auto const others = allocations.find(key.process);
+      for (auto const& each : pieces) {
+        all[each.name].push_back(each.when.length());
+        if (others == allocations.end() || parts_within(others->second, each.when).empty()) {
+          alone[each.name].push_back(each.when.length());
+        }
+      }
+    }
+    std::vector<std::int64_t> usual(names_.size());
+    for (std::size_t i = 0; i < usual.size(); ++i) {
+      auto& some = alone[i].empty() ? all[i] : alone[i];
+      if (some.empty()) { continue; }
+      auto const at = some.begin() + std::ssize(some) / (alone[i].empty() ? 4 : 2);
+      std::nth_element(some.begin(), at, some.end());
+      usual[i] = *at;
+    }
+    return usual;
+  }
+  /// The parts of pieces, which do not overlap, that lie within `where`.
+  static std::vector<host_piece> parts_within(std::vector<host_piece> const& pieces, span where) {
+    std::vector<host_piece> found;
+    auto at = std::upper_bound(
+        pieces.begin(), pieces.end(), where.begin,
+        [](std::int64_t moment, host_piece const& each) { return moment < each.when.end; });
+    for (; at != pieces.end() && at->when.begin < where.end; ++at) {
+      found.push_back(
+          {{std::max(at->when.begin, where.begin), std::min(at->when.end, where.end)}, at->name});
+    }
+    return found;
+  }
+
+  std::map<thread_key, std::vector<host_piece>> threads_;
+  std::vector<breakdown_key> names_;
+};
+
+}  // namespace detail
+
+}  // namespace assay::trace
