@@ -3,6 +3,7 @@
 /// Arrays on device 0 for tests of operations, and results against float64 under bounds.
 #pragma once
 #include "catch.hpp"
+#include "nn/expected.hpp"
 
 #include <assay/core/bfloat16.hpp>
 #include <assay/core/random.hpp>
@@ -19,12 +20,6 @@
 #include <vector>
 
 namespace assay::test {
-
-/// Half the distance from 1 to the next float: the relative error of one rounding.
-inline constexpr double rounding = 0x1p-24;
-/// The relative error of the one rounding of a result to its type, where that is not float.
-template <class T>
-inline constexpr double last_rounding = std::is_same_v<T, float> ? 0 : bfloat16_unit;
 
 inline std::vector<float> random_floats(std::size_t count, std::uint64_t seed, float scale = 1) {
   std::vector<float> made(count);

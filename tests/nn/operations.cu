@@ -14,6 +14,7 @@
 #include <assay/nn/rms_norm.cuh>
 #include <assay/nn/rope.cuh>
 #include <assay/nn/swiglu.cuh>
+#include <assay/verify.cuh>
 
 #include <algorithm>
 #include <cmath>
@@ -23,10 +24,12 @@
 
 using namespace assay;
 using test::beyond;
+using test::expect_within;
 using test::magnitudes;
 using test::on_device;
 using test::random_floats;
 using test::rounding;
+using test::span;
 using test::wide;
 
 namespace {
@@ -35,11 +38,18 @@ using numbers = std::vector<double>;
 using view = std::span<double>;
 
 /// The last ones are long, and not for a sanitizer. Rows of 24 and 264 are aligned, others are not.
-std::span<std::size_t const> sizes() {
+std::span<std::size_t const> few_sizes() {
   static constexpr std::size_t all[] = {1, 17, 24, 129, 264};
   return std::span{all}.first(test::small() ? 3 : 5);
 }
 constexpr std::size_t head_sizes[] = {6, 64, 80, 128};
+
+/// Verifies a factory at sizes of its own.
+template <class Factory>
+void require_right(Factory const& factory, assay::sizes const& only) {
+  auto const seen = verify(factory, {.seed = test::fresh_seed(), .only = only});
+  REQUIRE(seen);
+}
 
 /// Calls `check` with a value of each type that activations have.
 void for_each_activation(auto const& check) {
@@ -63,7 +73,7 @@ TEST_CASE("embedding on a device", "[nn]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   on_device gpu;
-  for (std::size_t const rows : sizes()) {
+  for (std::size_t const rows : few_sizes()) {
     for (std::size_t const width : {std::size_t{7}, std::size_t{80}, std::size_t{1032}}) {
       INFO("rows " << rows << " width " << width);
       std::size_t const vocabulary = 33;
@@ -167,7 +177,7 @@ TEST_CASE("rms_norm on a device", "[nn]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   on_device gpu;
-  for (std::size_t const rows : sizes()) {
+  for (std::size_t const rows : few_sizes()) {
     for (std::size_t const width : {1, 80, 771, 1032}) {
       for_each_activation([&](auto type) {
         INFO("rows " << rows << " width " << width << " bytes " << sizeof(type));
@@ -213,7 +223,7 @@ TEST_CASE("rope on a device", "[nn]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   on_device gpu;
-  for (std::size_t const context : sizes()) {
+  for (std::size_t const context : few_sizes()) {
     for (std::size_t const size : head_sizes) {
       for (bool const back : {false, true}) {
         for (std::size_t const stride : {3 * size, 5 * size}) {
@@ -289,7 +299,7 @@ TEST_CASE("products of a linear layer on a device", "[nn]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   on_device gpu;
-  for (std::size_t const rows : sizes()) {
+  for (std::size_t const rows : few_sizes()) {
     for (std::size_t const out : {std::size_t{67}, std::size_t{96}}) {
       INFO("rows " << rows << " out " << out);
       nn::linear const op{rows, 80, out};
@@ -307,7 +317,7 @@ TEST_CASE("products of attention on a device", "[nn]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   on_device gpu;
-  for (std::size_t const context : sizes()) {
+  for (std::size_t const context : few_sizes()) {
     for (std::size_t const size : head_sizes) {
       for (std::size_t const stride : {3 * size, 9 * size}) {
         INFO("context " << context << " head size " << size << " stride " << stride);
@@ -360,7 +370,7 @@ TEST_CASE("masked_softmax on a device", "[nn]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   on_device gpu;
-  for (std::size_t const context : sizes()) {
+  for (std::size_t const context : few_sizes()) {
     for_each_activation([&](auto type) {
       INFO("context " << context << " bytes " << sizeof(type));
       check_softmax<decltype(type)>(gpu, context, seed);
@@ -371,49 +381,43 @@ TEST_CASE("masked_softmax on a device", "[nn]") {
 namespace {
 
 template <class T>
-void check_swiglu(on_device& gpu, nn::swiglu const& op, std::uint64_t seed) {
-  auto const n = op.rows * op.width, extent = op.extent();
-  auto const a = test::random_values<T>(extent, seed, 6),
-             b = test::random_values<T>(extent, seed + 1);
-  auto const d = test::random_values<T>(n, seed + 2);
-  auto const x = gpu.copy(a), y = gpu.copy(b), dout = gpu.copy(d);
-  auto out = gpu.poisoned<T>(n), dx = gpu.copy(a), dy = gpu.copy(b);
-  nn::swiglu_gradient const gradient{op.rows, op.width, op.stride};
-  enqueue(gpu.stream(), op, x.span(), y.span(), out.span());
-  enqueue(gpu.stream(), gradient, x.span(), y.span(), dout.span(), dx.span(), dy.span());
-  numbers wanted(n), allowed(extent, 0);
-  auto wanted_x = wide(a), wanted_y = wide(b);
-  op(wide(a), wide(b), view{wanted});
-  gradient(wide(a), wide(b), wide(d), view{wanted_x}, view{wanted_y});
-  // expf: two roundings; the sum, the quotient and two products one each.
-  CHECK(beyond(gpu.found(out), wanted, wanted, 8 * rounding) == "");
-  CHECK(beyond(gpu.found(dy), wanted_y, wanted_y, 8 * rounding) == "");
-  for (std::size_t i = 0; i < n; ++i) {
-    auto const at = i / op.width * op.stride + i % op.width;
-    auto const value = static_cast<double>(a[at]);
-    auto const s = 1 / (1 + std::exp(-value));
-    auto const outer = std::abs(static_cast<double>(d[i]) * s * static_cast<double>(b[at]));
-    allowed[at] = 8 * rounding * (std::abs(wanted_x[at]) + outer * (1 + std::abs(value)));
-  }
-  CHECK(beyond(gpu.found(dx), wanted_x, allowed) == "");
+void check_swiglu(std::size_t times) {
+  auto const factory = [times](setup& make, std::size_t rows, std::size_t width) {
+    nn::swiglu const op{rows, width, times * width};
+    nn::swiglu_gradient const gradient{rows, width, times * width};
+    auto const n = rows * width, extent = op.extent();
+    auto const a = make.finite().random<T>(extent, {-6, 6}), b = make.random<T>(extent);
+    auto const d = make.random<T>(n), out = make.output<T>(n);
+    auto const dx = make.inout<T>(extent), dy = make.inout<T>(extent);
+    numbers wanted(n), allowed(extent, 0);
+    auto wanted_x = wide(dx), wanted_y = wide(dy);
+    op(wide(a), wide(b), view{wanted});
+    gradient(wide(a), wide(b), wide(d), view{wanted_x}, view{wanted_y});
+    for (std::size_t i = 0; i < n; ++i) {
+      auto const at = i / width * op.stride + i % width;
+      double const value = a.seeded(at);
+      auto const outer = std::abs(d.seeded(i) / (1 + std::exp(-value)) * b.seeded(at));
+      allowed[at] = 8 * rounding * (std::abs(wanted_x[at]) + outer * (1 + std::abs(value)));
+    }
+    // expf: two roundings; the sum, the quotient and two products one each.
+    expect_within(make, out, wanted, wanted, 8 * rounding);
+    expect_within(make, dy, wanted_y, wanted_y, 8 * rounding);
+    expect_within(make, dx, wanted_x, allowed);
+    return [=](cudaStream_t on) {
+      enqueue(on, op, span(a), span(b), span(out));
+      enqueue(on, gradient, span(a), span(b), span(d), span(dx), span(dy));
+    };
+  };
+  require_right(factory, {{1, 1}, {17, 24}, {129, 1031}, {24, 2048}});
 }
 
 }  // namespace
 
 TEST_CASE("swiglu on a device", "[nn]") {
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  on_device gpu;
-  for (auto const& [rows, width] :
-       {std::pair{1, 1}, std::pair{17, 24}, std::pair{129, 1031}, std::pair{24, 2048}}) {
-    for (int const times : {1, 2}) {
-      for_each_activation([&](auto type) {
-        INFO("rows " << rows << " width " << width << " times " << times << " bytes "
-                     << sizeof(type));
-        auto const size = [](int count) { return static_cast<std::size_t>(count); };
-        check_swiglu<decltype(type)>(gpu, {size(rows), size(width), size(times * width)}, seed);
-      });
-    }
+  for (std::size_t const times : {1, 2}) {
+    INFO("times " << times);
+    check_swiglu<float>(times);
+    check_swiglu<bfloat16>(times);
   }
 }
 
@@ -459,7 +463,7 @@ TEST_CASE("cross_entropy on a device", "[nn]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   on_device gpu;
-  for (std::size_t const rows : sizes()) {
+  for (std::size_t const rows : few_sizes()) {
     for (std::size_t const vocabulary : {std::size_t{1}, std::size_t{37}, std::size_t{10'000}}) {
       for_each_activation([&](auto type) {
         INFO("rows " << rows << " vocabulary " << vocabulary << " bytes " << sizeof(type));
