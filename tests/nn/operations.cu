@@ -17,9 +17,12 @@
 #include <assay/verify.cuh>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 using namespace assay;
@@ -42,6 +45,9 @@ std::span<std::size_t const> few_sizes() {
   static constexpr std::size_t all[] = {1, 17, 24, 129, 264};
   return std::span{all}.first(test::small() ? 3 : 5);
 }
+assay::sizes few_rows() {
+  return assay::sizes{1, 17, 24, 129, 264}.at_most(test::small() ? 24 : 264);
+}
 constexpr std::size_t head_sizes[] = {6, 64, 80, 128};
 
 /// Verifies a factory at sizes of its own.
@@ -50,6 +56,18 @@ void require_right(Factory const& factory, assay::sizes const& only) {
   auto const seen = verify(factory, {.seed = test::fresh_seed(), .only = only});
   REQUIRE(seen);
 }
+
+/// Numbers of a type that stay as long as their array.
+template <class T>
+struct kept_numbers {
+  std::shared_ptr<std::vector<T>> data = std::make_shared<std::vector<T>>();
+  array_view<T> view;
+
+  kept_numbers(setup& make, std::vector<double> const& from) {
+    for (auto const each : from) { data->push_back(static_cast<T>(static_cast<float>(each))); }
+    view = make.from(*data);
+  }
+};
 
 /// Calls `check` with a value of each type that activations have.
 void for_each_activation(auto const& check) {
@@ -378,46 +396,37 @@ TEST_CASE("masked_softmax on a device", "[nn]") {
   }
 }
 
-namespace {
-
-template <class T>
-void check_swiglu(std::size_t times) {
-  auto const factory = [times](setup& make, std::size_t rows, std::size_t width) {
-    nn::swiglu const op{rows, width, times * width};
-    nn::swiglu_gradient const gradient{rows, width, times * width};
-    auto const n = rows * width, extent = op.extent();
-    auto const a = make.finite().random<T>(extent, {-6, 6}), b = make.random<T>(extent);
-    auto const d = make.random<T>(n), out = make.output<T>(n);
-    auto const dx = make.inout<T>(extent), dy = make.inout<T>(extent);
-    numbers wanted(n), allowed(extent, 0);
-    auto wanted_x = wide(dx), wanted_y = wide(dy);
-    op(wide(a), wide(b), view{wanted});
-    gradient(wide(a), wide(b), wide(d), view{wanted_x}, view{wanted_y});
-    for (std::size_t i = 0; i < n; ++i) {
-      auto const at = i / width * op.stride + i % width;
-      double const value = a.seeded(at);
-      auto const outer = std::abs(d.seeded(i) / (1 + std::exp(-value)) * b.seeded(at));
-      allowed[at] = 8 * rounding * (std::abs(wanted_x[at]) + outer * (1 + std::abs(value)));
-    }
-    // expf: two roundings; the sum, the quotient and two products one each.
-    expect_within(make, out, wanted, wanted, 8 * rounding);
-    expect_within(make, dy, wanted_y, wanted_y, 8 * rounding);
-    expect_within(make, dx, wanted_x, allowed);
-    return [=](cudaStream_t on) {
-      enqueue(on, op, span(a), span(b), span(out));
-      enqueue(on, gradient, span(a), span(b), span(d), span(dx), span(dy));
-    };
-  };
-  require_right(factory, {{1, 1}, {17, 24}, {129, 1031}, {24, 2048}});
-}
-
-}  // namespace
-
-TEST_CASE("swiglu on a device", "[nn]") {
+TEMPLATE_TEST_CASE("swiglu on a device", "[nn]", float, bfloat16) {
   for (std::size_t const times : {1, 2}) {
     INFO("times " << times);
-    check_swiglu<float>(times);
-    check_swiglu<bfloat16>(times);
+    auto const factory = [times](setup& make, std::size_t rows, std::size_t width) {
+      nn::swiglu const op{rows, width, times * width};
+      nn::swiglu_gradient const gradient{rows, width, times * width};
+      auto const n = rows * width, extent = op.extent();
+      auto const a = make.finite().random<TestType>(extent, {-6, 6}),
+                 b = make.random<TestType>(extent);
+      auto const d = make.random<TestType>(n), out = make.output<TestType>(n);
+      auto const dx = make.inout<TestType>(extent), dy = make.inout<TestType>(extent);
+      numbers wanted(n), allowed(extent, 0);
+      auto wanted_x = wide(dx), wanted_y = wide(dy);
+      op(wide(a), wide(b), view{wanted});
+      gradient(wide(a), wide(b), wide(d), view{wanted_x}, view{wanted_y});
+      for (std::size_t i = 0; i < n; ++i) {
+        auto const at = i / width * op.stride + i % width;
+        double const value = a.seeded(at);
+        auto const outer = std::abs(d.seeded(i) / (1 + std::exp(-value)) * b.seeded(at));
+        allowed[at] = 8 * rounding * (std::abs(wanted_x[at]) + outer * (1 + std::abs(value)));
+      }
+      // expf: two roundings; the sum, the quotient and two products one each.
+      expect_within(make, out, wanted, wanted, 8 * rounding);
+      expect_within(make, dy, wanted_y, wanted_y, 8 * rounding);
+      expect_within(make, dx, wanted_x, allowed);
+      return [=](cudaStream_t on) {
+        enqueue(on, op, span(a), span(b), span(out));
+        enqueue(on, gradient, span(a), span(b), span(d), span(dx), span(dy));
+      };
+    };
+    require_right(factory, {{1, 1}, {17, 24}, {129, 1031}, {24, 2048}});
   }
 }
 
