@@ -430,55 +430,40 @@ TEMPLATE_TEST_CASE("swiglu on a device", "[nn]", float, bfloat16) {
   }
 }
 
-namespace {
-
-template <class T>
-void check_cross_entropy(on_device& gpu, std::size_t rows, std::size_t vocabulary,
-                         std::uint64_t seed) {
-  std::vector<nn::token> targets(rows);
-  for (std::size_t i = 0; i < rows; ++i) {
-    targets[i] = static_cast<nn::token>(random_bits(seed, i) % vocabulary);
-  }
-  auto const x = test::random_values<T>(rows * vocabulary, seed + 1, 4);
-  auto const wanted_of = gpu.copy(targets);
-  auto logits = gpu.copy(x);
-  auto losses = gpu.poisoned(rows), mean = gpu.poisoned(1);
-  enqueue(gpu.stream(), nn::cross_entropy{rows, vocabulary}, wanted_of.span(), logits.span(),
-          losses.span());
-  enqueue(gpu.stream(), nn::mean{rows}, losses.span(), mean.span());
-  auto gradient = wide(x);
-  numbers loss(rows), wanted_mean(1), allowed(rows * vocabulary);
-  nn::cross_entropy{rows, vocabulary}(targets, view{gradient}, view{loss});
-  // As for the softmax; the logarithm has values up to 10 and two roundings, the maximum and
-  // the target are at most 4.
-  auto const share = (static_cast<double>(vocabulary) + 2 * (8 + 2) + 4) * rounding;
-  auto const allowed_loss = share + 40 * rounding;
-  CHECK(beyond(gpu.found(losses), loss, numbers(rows, allowed_loss)) == "");
-  auto const n = static_cast<double>(rows);
-  for (std::size_t i = 0; i < allowed.size(); ++i) {
-    auto const is_target = static_cast<std::size_t>(targets[i / vocabulary]) == i % vocabulary;
-    auto const probability = gradient[i] * n + (is_target ? 1 : 0);
-    allowed[i] = (probability * share + 3 * rounding) / n;
-  }
-  CHECK(beyond(gpu.found(logits), gradient, allowed) == "");
-  nn::mean{rows}(loss, view{wanted_mean});
-  CHECK(beyond(gpu.found(mean), wanted_mean,
-               numbers{allowed_loss + (n + 1) * rounding * wanted_mean[0]}) == "");
-}
-
-}  // namespace
-
-TEST_CASE("cross_entropy on a device", "[nn]") {
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  on_device gpu;
-  for (std::size_t const rows : few_sizes()) {
-    for (std::size_t const vocabulary : {std::size_t{1}, std::size_t{37}, std::size_t{10'000}}) {
-      for_each_activation([&](auto type) {
-        INFO("rows " << rows << " vocabulary " << vocabulary << " bytes " << sizeof(type));
-        check_cross_entropy<decltype(type)>(gpu, rows, vocabulary, seed);
-      });
-    }
+TEMPLATE_TEST_CASE("cross_entropy on a device", "[nn]", float, bfloat16) {
+  for (std::size_t const words : {1, 37, 10'000}) {
+    INFO("vocabulary " << words);
+    auto const factory = [words](setup& make, std::size_t rows) {
+      nn::cross_entropy const op{rows, words};
+      auto const targets =
+          make.finite().random<nn::token>(rows, {0, static_cast<nn::token>(words) - 1});
+      auto const logits = make.inout<TestType>(rows * words, {-4, 4});
+      auto const losses = make.output<float>(rows), mean = make.output<float>(1);
+      std::vector<nn::token> all(rows);
+      for (std::size_t i = 0; i < rows; ++i) { all[i] = targets.seeded(i); }
+      auto gradient = wide(logits);
+      numbers loss(rows), wanted_mean(1), allowed(rows * words);
+      op(all, view{gradient}, view{loss});
+      nn::mean{rows}(loss, view{wanted_mean});
+      // As for the softmax; the logarithm has values up to 10 and two roundings, the maximum and
+      // the target are at most 4.
+      auto const share = (static_cast<double>(words) + 2 * (8 + 2) + 4) * rounding;
+      auto const allowed_loss = share + 40 * rounding;
+      auto const n = static_cast<double>(rows);
+      for (std::size_t i = 0; i < allowed.size(); ++i) {
+        auto const is_target = static_cast<std::size_t>(all[i / words]) == i % words;
+        auto const probability = gradient[i] * n + (is_target ? 1 : 0);
+        allowed[i] = (probability * share + 3 * rounding) / n;
+      }
+      expect_within(make, losses, loss, numbers(rows, allowed_loss));
+      expect_within(make, logits, gradient, allowed);
+      expect_within(make, mean, wanted_mean, {allowed_loss + (n + 1) * rounding * wanted_mean[0]});
+      return [=](cudaStream_t on) {
+        enqueue(on, op, span(targets), span(logits), span(losses));
+        enqueue(on, nn::mean{rows}, span(losses), span(mean));
+      };
+    };
+    require_right(factory, few_rows());
   }
 }
 
