@@ -349,51 +349,37 @@ TEST_CASE("products of attention on a device", "[nn]") {
   }
 }
 
-namespace {
+TEMPLATE_TEST_CASE("masked_softmax on a device", "[nn]", float, bfloat16) {
+  auto const factory = [](setup& make, std::size_t context) {
+    nn::masked_softmax const op{6, context};
+    nn::masked_softmax_gradient const gradient{6, context};
+    auto const n = op.elements();
+    auto const scores = make.finite().inout<TestType>(n, {-4, 4}), ds = make.inout<TestType>(n);
+    auto wanted = wide(scores), wanted_gradient = wide(ds);
+    op(view{wanted});
+    // The difference to the maximum is at most 8, so its rounding moves an exponential by 8
+    // roundings at most; expf itself has two, the sum one for each term.
+    auto const terms = static_cast<double>(context);
+    expect_within(make, scores, wanted, wanted, (terms + 2 * (8 + 2) + 4) * rounding);
 
-template <class T>
-void check_softmax(on_device& gpu, std::size_t context, std::uint64_t seed) {
-  nn::masked_softmax const op{6, context};
-  nn::masked_softmax_gradient const gradient{6, context};
-  auto const n = op.elements();
-  auto const x = test::random_values<T>(n, seed, 4), d = test::random_values<T>(n, seed + 1);
-  auto p = gpu.copy(x), ds = gpu.copy(d);
-  enqueue(gpu.stream(), op, p.span());
-  auto wanted = wide(x);
-  op(view{wanted});
-  // The difference to the maximum is at most 8, so its rounding moves an exponential by 8
-  // roundings at most; expf itself has two, the sum one for each term.
-  auto const terms = static_cast<double>(context);
-  CHECK(beyond(gpu.found(p), wanted, wanted, (terms + 2 * (8 + 2) + 4) * rounding) == "");
-
-  auto const found = wide(gpu.found(p));
-  enqueue(gpu.stream(), gradient, p.span(), ds.span());
-  auto wanted_gradient = wide(d);
-  gradient(found, view{wanted_gradient});
-  numbers allowed(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    auto const first = i / context * context;
-    double dot = 0;
-    for (std::size_t c = first; c < first + context; ++c) {
-      dot += std::abs(found[c] * static_cast<double>(d[c]));
+    kept_numbers<TestType> const p{make, wanted};
+    numbers allowed(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      auto const first = i / context * context;
+      double dot = 0;
+      for (std::size_t c = first; c < first + context; ++c) {
+        dot += std::abs(double{p.view.seeded(c)} * ds.seeded(c));
+      }
+      allowed[i] = p.view.seeded(i) * (std::abs(ds.seeded(i)) + dot) * (terms + 4) * rounding;
     }
-    allowed[i] = found[i] * (std::abs(static_cast<double>(d[i])) + dot) * (terms + 4) * rounding;
-  }
-  CHECK(beyond(gpu.found(ds), wanted_gradient, allowed) == "");
-}
-
-}  // namespace
-
-TEST_CASE("masked_softmax on a device", "[nn]") {
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  on_device gpu;
-  for (std::size_t const context : few_sizes()) {
-    for_each_activation([&](auto type) {
-      INFO("context " << context << " bytes " << sizeof(type));
-      check_softmax<decltype(type)>(gpu, context, seed);
-    });
-  }
+    gradient(wide(p.view), view{wanted_gradient});
+    expect_within(make, ds, wanted_gradient, allowed);
+    return [=](cudaStream_t on) {
+      enqueue(on, op, span(scores));
+      enqueue(on, gradient, span(p.view), span(ds));
+    };
+  };
+  require_right(factory, few_rows());
 }
 
 TEMPLATE_TEST_CASE("swiglu on a device", "[nn]", float, bfloat16) {
