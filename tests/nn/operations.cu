@@ -216,43 +216,24 @@ TEST_CASE("rms_norm without a branch may write its sum in place", "[nn]") {
   CHECK(gpu.found(stream) == x);
 }
 
-namespace {
-
-template <class T>
-void check_rope(on_device& gpu, nn::rope const& op, std::uint64_t seed) {
-  auto const x = test::random_values<T>(op.extent(), seed);
-  auto const turns = nn::rope_table<float>(op.context, op.head_size);
-  auto const table = gpu.copy(turns);
-  auto turned = gpu.copy(x);
-  enqueue(gpu.stream(), op, table.span(), turned.span());
-  auto wanted = wide(x);
-  op(wide(turns), view{wanted});
-  numbers allowed(op.extent());
-  for (std::size_t i = 0; i < allowed.size(); ++i) {
-    auto const size = [&](std::size_t at) { return std::abs(static_cast<double>(x[at])); };
-    allowed[i] = 3 * rounding * (size(i & ~std::size_t{1}) + size(i | 1));
-  }
-  CHECK(beyond(gpu.found(turned), wanted, allowed) == "");
-}
-
-}  // namespace
-
-TEST_CASE("rope on a device", "[nn]") {
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  on_device gpu;
-  for (std::size_t const context : few_sizes()) {
-    for (std::size_t const size : head_sizes) {
-      for (bool const back : {false, true}) {
-        for (std::size_t const stride : {3 * size, 5 * size}) {
-          INFO("context " << context << " head size " << size << " back " << back << " stride "
-                          << stride);
-          for_each_activation([&](auto type) {
-            INFO("bytes " << sizeof(type));
-            check_rope<decltype(type)>(gpu, {2, context, 3, size, back, stride}, seed);
-          });
+TEMPLATE_TEST_CASE("rope on a device", "[nn]", float, bfloat16) {
+  for (std::size_t const size : head_sizes) {
+    for (std::size_t const stride : {3 * size, 5 * size}) {
+      INFO("head size " << size << " stride " << stride);
+      auto const factory = [=](setup& make, std::size_t context) {
+        nn::rope const op{2, context, 3, size, make.scalar("back", {0, 1}) == 1, stride};
+        kept_numbers<float> const table{make, nn::rope_table<double>(context, size)};
+        auto const x = make.finite().inout<TestType>(op.extent());
+        auto wanted = wide(x);
+        op(wide(table.view), view{wanted});
+        numbers allowed(op.extent());
+        for (std::size_t i = 0; i < allowed.size(); ++i) {
+          allowed[i] = std::abs(x.seeded(i & ~std::size_t{1})) + std::abs(x.seeded(i | 1));
         }
-      }
+        expect_within(make, x, wanted, allowed, 3 * rounding);
+        return [=](cudaStream_t on) { enqueue(on, op, span(table.view), span(x)); };
+      };
+      require_right(factory, few_rows());
     }
   }
 }
