@@ -88,35 +88,40 @@ TEST_CASE("a result beyond its bound is seen, and so is NaN", "[nn]") {
 }
 
 TEST_CASE("embedding on a device", "[nn]") {
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  on_device gpu;
-  for (std::size_t const rows : few_sizes()) {
-    for (std::size_t const width : {std::size_t{7}, std::size_t{80}, std::size_t{1032}}) {
-      INFO("rows " << rows << " width " << width);
-      std::size_t const vocabulary = 33;
-      std::vector<nn::token> tokens(rows), order(rows), begins(vocabulary + 1);
-      for (std::size_t i = 0; i < rows; ++i) {
-        tokens[i] = static_cast<nn::token>(random_bits(seed, i) % vocabulary);
-      }
-      nn::sort_positions(tokens, order, begins);
-      auto const table = random_floats(vocabulary * width, seed + 1);
-      auto const gradient = random_floats(rows * width, seed + 2);
-      auto const at = gpu.copy(tokens), in_order = gpu.copy(order), from_place = gpu.copy(begins);
-      auto const from = gpu.copy(table), back = gpu.copy(gradient);
-      auto out = gpu.poisoned(rows * width), sums = gpu.poisoned(vocabulary * width);
-      nn::embedding const op{rows, width, vocabulary};
-      nn::embedding_gradient const gradient_op{rows, width, vocabulary};
-      enqueue(gpu.stream(), op, at.span(), from.span(), out.span());
-      enqueue(gpu.stream(), gradient_op, {in_order.span(), from_place.span()}, back.span(),
-              sums.span());
-      numbers wanted(rows * width), sum(vocabulary * width), magnitude(vocabulary * width);
-      op(tokens, wide(table), view{wanted});
-      CHECK(beyond(gpu.found(out), wanted, numbers(rows * width, 0)) == "");
-      gradient_op({order, begins}, wide(gradient), view{sum});
-      gradient_op({order, begins}, magnitudes(wide(gradient)), view{magnitude});
-      CHECK(beyond(gpu.found(sums), sum, magnitude, static_cast<double>(rows) * rounding) == "");
-    }
+  for (std::size_t const width : {7, 80, 1032}) {
+    INFO("width " << width);
+    auto const factory = [width](setup& make, std::size_t rows) {
+      constexpr nn::token words = 33;
+      nn::embedding const op{rows, width, words};
+      nn::embedding_gradient const gradient_op{rows, width, words};
+      auto const tokens = make.finite().random<nn::token>(rows, {0, words - 1});
+      auto const table = make.random<float>(words * width), out = make.output<float>(rows * width);
+      auto const back = make.random<float>(rows * width), sums = make.output<float>(words * width);
+      auto const places = std::make_shared<std::array<std::vector<nn::token>, 3>>();
+      auto& [all, order, begins] = *places;
+      for (std::size_t i = 0; i < rows; ++i) { all.push_back(tokens.seeded(i)); }
+      order.resize(rows);
+      begins.resize(words + 1);
+      nn::sort_positions(all, order, begins);
+      auto const in_order = make.from(order), from_place = make.from(begins);
+      make.expect(
+          out,
+          [=](std::size_t i) {
+            return table.seeded(static_cast<std::size_t>(tokens.seeded(i / width)) * width +
+                                i % width);
+          },
+          tolerance{});
+      numbers sum(words * width), magnitude(words * width);
+      gradient_op({order, begins}, wide(back), view{sum});
+      gradient_op({order, begins}, magnitudes(wide(back)), view{magnitude});
+      expect_within(make, sums, sum, magnitude, static_cast<double>(rows) * rounding);
+      return [=, lives = places](cudaStream_t on) {
+        enqueue(on, op, span(tokens), span(table), span(out));
+        nn::token_positions const of{span(in_order), span(from_place)};
+        enqueue(on, gradient_op, of, span(back), span(sums));
+      };
+    };
+    require_right(factory, few_rows());
   }
 }
 
