@@ -125,100 +125,87 @@ TEST_CASE("embedding on a device", "[nn]") {
   }
 }
 
-namespace {
-
-/// The gradient of what the device found, with and without a gradient to add to.
-template <class T>
-void check_norm_gradient(on_device& gpu, std::size_t rows, std::size_t width,
-                         std::vector<float> const& s, std::vector<float> const& inverse_found,
-                         std::vector<float> const& g, std::uint64_t seed) {
-  auto const n = rows * width;
-  auto const sum = gpu.copy(s), inverse = gpu.copy(inverse_found), gain = gpu.copy(g);
-  auto const dy = test::random_values<T>(n, seed);
-  auto const before = random_floats(n, seed + 1);
-  auto const out_gradient = gpu.copy(dy);
-  for (bool const accumulate : {false, true}) {
-    INFO("accumulate " << accumulate);
-    auto dx = accumulate ? gpu.copy(before) : gpu.poisoned(n);
-    auto copy = gpu.poisoned<T>(n);
-    auto dgain = gpu.poisoned(width), scratch = gpu.poisoned(8 * width);
-    nn::rms_norm_gradient const op{rows, width, accumulate};
-    enqueue(gpu.stream(), op, out_gradient.span(), sum.span(), gain.span(), inverse.span(),
-            dx.span(), dgain.span(), copy.span(), scratch.span());
-    auto wanted = wide(before);
-    numbers wanted_gain(width), gain_magnitude(width, 0), allowed(n);
-    op(wide(dy), wide(s), wide(g), wide(inverse_found), view{wanted}, view{wanted_gain});
-    for (std::size_t r = 0; r < rows; ++r) {
-      double const inv = inverse_found[r];
-      double dot = 0;
-      for (std::size_t c = 0; c < width; ++c) {
-        auto const at = r * width + c;
-        auto const d = static_cast<double>(dy[at]);
-        dot += std::abs(d * g[c] * s[at]);
-        gain_magnitude[c] += std::abs(d * s[at] * inv);
-      }
-      for (std::size_t c = 0; c < width; ++c) {
-        auto const at = r * width + c;
-        auto const along = dot * inv * inv / static_cast<double>(width);
-        auto const size = std::abs(static_cast<double>(dy[at]) * g[c]) + std::abs(s[at]) * along;
-        allowed[at] =
-            (inv * size * (static_cast<double>(width) + 12) + std::abs(wanted[at])) * rounding;
-      }
-    }
-    CHECK(beyond(gpu.found(dx), wanted, allowed) == "");
-    CHECK(beyond(gpu.found(copy), wanted, allowed) == "");
-    CHECK(beyond(gpu.found(dgain), wanted_gain, gain_magnitude,
-                 (static_cast<double>(rows) + 3) * rounding) == "");
+TEMPLATE_TEST_CASE("rms_norm on a device", "[nn]", float, bfloat16) {
+  for (std::size_t const width : {1, 80, 771, 1032}) {
+    INFO("width " << width);
+    auto const factory = [width](setup& make, std::size_t rows) {
+      auto const n = rows * width;
+      auto const x = make.finite().random<float>(n), gain = make.random<float>(width);
+      auto const y = make.random<TestType>(n), out = make.output<TestType>(n);
+      auto const sum = make.output<float>(n), inverse = make.output<float>(rows);
+      nn::rms_norm const op{rows, width};
+      numbers s(n), i(rows), o(n);
+      op(wide(x), wide(y), wide(gain), view{s}, view{i}, view{o});
+      // Half the error of the sum of squares, whose terms have three roundings, and six more.
+      auto const share = (static_cast<double>(width) / 2 + 10) * rounding;
+      expect_within(make, sum, s, s, rounding);
+      expect_within(make, inverse, i, i, share);
+      expect_within(make, out, o, o, share + 3 * rounding);
+      return [=](cudaStream_t on) {
+        enqueue(on, op, span(x), span(y), span(gain), span(sum), span(inverse), span(out));
+      };
+    };
+    require_right(factory, few_rows());
   }
 }
 
-template <class T>
-void check_norm(on_device& gpu, std::size_t rows, std::size_t width, std::uint64_t seed) {
-  auto const n = rows * width;
-  auto const x = random_floats(n, seed), g = random_floats(width, seed + 2);
-  auto const y = test::random_values<T>(n, seed + 1);
-  auto const residual = gpu.copy(x), gain = gpu.copy(g);
-  auto const branch = gpu.copy(y);
-  auto sum = gpu.poisoned(n), inverse = gpu.poisoned(rows);
-  auto out = gpu.poisoned<T>(n);
-  nn::rms_norm const op{rows, width};
-  enqueue(gpu.stream(), op, residual.span(), branch.span(), gain.span(), sum.span(), inverse.span(),
-          out.span());
-  numbers s(n), i(rows), o(n);
-  op(wide(x), wide(y), wide(g), view{s}, view{i}, view{o});
-  CHECK(beyond(gpu.found(sum), s, s, rounding) == "");
-  // Half the error of the sum of squares, whose terms have three roundings, and six more.
-  auto const share = (static_cast<double>(width) / 2 + 10) * rounding;
-  CHECK(beyond(gpu.found(inverse), i, i, share) == "");
-  CHECK(beyond(gpu.found(out), o, o, share + 3 * rounding) == "");
-  check_norm_gradient<T>(gpu, rows, width, gpu.found(sum), gpu.found(inverse), g, seed + 3);
-}
-
-}  // namespace
-
-TEST_CASE("rms_norm on a device", "[nn]") {
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  on_device gpu;
-  for (std::size_t const rows : few_sizes()) {
-    for (std::size_t const width : {1, 80, 771, 1032}) {
-      for_each_activation([&](auto type) {
-        INFO("rows " << rows << " width " << width << " bytes " << sizeof(type));
-        check_norm<decltype(type)>(gpu, rows, width, seed);
-      });
-    }
+TEMPLATE_TEST_CASE("the gradient of rms_norm on a device", "[nn]", float, bfloat16) {
+  for (std::size_t const width : {1, 80, 771, 1032}) {
+    INFO("width " << width);
+    auto const factory = [width](setup& make, std::size_t rows) {
+      auto const n = rows * width;
+      nn::rms_norm_gradient const op{rows, width, make.scalar("accumulate", {0, 1}) == 1};
+      auto const x = make.finite().random<float>(n), gain = make.random<float>(width);
+      auto const dy = make.random<TestType>(n), copy = make.output<TestType>(n);
+      auto const dx = make.inout<float>(n), dgain = make.output<float>(width);
+      auto const scratch = make.scratch<float>(8 * width);
+      numbers s(n), inverses(rows), o(n), wanted_gain(width), gain_magnitude(width, 0), allowed(n);
+      nn::rms_norm{rows, width, false}(wide(x), {}, wide(gain), view{s}, view{inverses}, view{o});
+      kept_numbers<float> const inverse{make, inverses};
+      auto wanted = wide(dx);
+      op(wide(dy), s, wide(gain), wide(inverse.view), view{wanted}, view{wanted_gain});
+      for (std::size_t r = 0; r < rows; ++r) {
+        double const inv = inverse.view.seeded(r);
+        double dot = 0;
+        for (std::size_t c = 0; c < width; ++c) {
+          auto const at = r * width + c;
+          double const d = dy.seeded(at);
+          dot += std::abs(d * gain.seeded(c) * s[at]);
+          gain_magnitude[c] += std::abs(d * s[at] * inv);
+        }
+        for (std::size_t c = 0; c < width; ++c) {
+          auto const at = r * width + c;
+          auto const along = dot * inv * inv / static_cast<double>(width);
+          auto const size =
+              std::abs(double{dy.seeded(at)} * gain.seeded(c)) + std::abs(s[at]) * along;
+          allowed[at] =
+              (inv * size * (static_cast<double>(width) + 12) + std::abs(wanted[at])) * rounding;
+        }
+      }
+      expect_within(make, dx, wanted, allowed);
+      expect_within(make, copy, wanted, allowed);
+      expect_within(make, dgain, wanted_gain, gain_magnitude,
+                    (static_cast<double>(rows) + 3) * rounding);
+      return [=](cudaStream_t on) {
+        enqueue(on, op, span(dy), span(x), span(gain), span(inverse.view), span(dx), span(dgain),
+                span(copy), span(scratch));
+      };
+    };
+    require_right(factory, few_rows());
   }
 }
 
 TEST_CASE("rms_norm without a branch may write its sum in place", "[nn]") {
-  on_device gpu;
-  auto const x = random_floats(160, 1), g = random_floats(80, 2);
-  auto stream = gpu.copy(x);
-  auto const gain = gpu.copy(g);
-  auto inverse = gpu.poisoned(2), out = gpu.poisoned(160);
-  enqueue(gpu.stream(), nn::rms_norm{2, 80, false}, stream.span(), {}, gain.span(), stream.span(),
-          inverse.span(), out.span());
-  CHECK(gpu.found(stream) == x);
+  auto const factory = [](setup& make, std::size_t rows, std::size_t width) {
+    auto const sum = make.inout<float>(rows * width), gain = make.random<float>(width);
+    auto const inverse = make.scratch<float>(rows), out = make.scratch<float>(rows * width);
+    make.expect(sum, [sum](std::size_t i) { return sum.seeded(i); }, tolerance{});
+    return [=](cudaStream_t on) {
+      enqueue(on, nn::rms_norm{rows, width, false}, span(sum), {}, span(gain), span(sum),
+              span(inverse), span(out));
+    };
+  };
+  require_right(factory, {{2, 80}});
 }
 
 TEMPLATE_TEST_CASE("rope on a device", "[nn]", float, bfloat16) {
