@@ -30,7 +30,6 @@ using test::beyond;
 using test::expect_within;
 using test::magnitudes;
 using test::on_device;
-using test::random_floats;
 using test::rounding;
 using test::span;
 using test::wide;
@@ -68,12 +67,6 @@ struct kept_numbers {
     view = make.from(*data);
   }
 };
-
-/// Calls `check` with a value of each type that activations have.
-void for_each_activation(auto const& check) {
-  check(float{});
-  check(bfloat16{});
-}
 
 }  // namespace
 
@@ -286,25 +279,22 @@ void check_attention(on_device& gpu, nn::attention_products const& op, std::uint
 
 }  // namespace
 
-TEST_CASE("products of a linear layer on a device", "[nn]") {
+TEMPLATE_TEST_CASE("products of a linear layer on a device", "[nn]", float, bfloat16) {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   on_device gpu;
   for (std::size_t const rows : few_sizes()) {
-    for (std::size_t const out : {std::size_t{67}, std::size_t{96}}) {
+    for (std::size_t const out : {67, 96}) {
       INFO("rows " << rows << " out " << out);
       nn::linear const op{rows, 80, out};
-      for_each_activation([&](auto type) {
-        INFO("bytes " << sizeof(type));
-        check_linear<decltype(type)>(gpu, op, seed);
-      });
+      check_linear<TestType>(gpu, op, seed);
       INFO("tf32");
-      check_linear<float>(gpu, op, seed, true);
+      if constexpr (std::is_same_v<TestType, float>) { check_linear<float>(gpu, op, seed, true); }
     }
   }
 }
 
-TEST_CASE("products of attention on a device", "[nn]") {
+TEMPLATE_TEST_CASE("products of attention on a device", "[nn]", float, bfloat16) {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
   on_device gpu;
@@ -312,11 +302,8 @@ TEST_CASE("products of attention on a device", "[nn]") {
     for (std::size_t const size : head_sizes) {
       for (std::size_t const stride : {3 * size, 9 * size}) {
         INFO("context " << context << " head size " << size << " stride " << stride);
-        for_each_activation([&](auto type) {
-          INFO("bytes " << sizeof(type));
-          check_attention<decltype(type)>(gpu, {2, context, 3, size, stride}, seed);
-          check_attention<decltype(type)>(gpu, {4, 2, 3, size, stride}, seed);
-        });
+        check_attention<TestType>(gpu, {2, context, 3, size, stride}, seed);
+        check_attention<TestType>(gpu, {4, 2, 3, size, stride}, seed);
       }
     }
   }
