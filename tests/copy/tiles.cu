@@ -5,15 +5,18 @@
 
 #include "copy/runs_here.hpp"
 #include "copy/tiles.hpp"
+#include "device_array.hpp"
 #include "workloads/capped_grid.cuh"
 
 #include <assay/copy/require_code.cuh>
 #include <assay/core/ptx.cuh>
+#include <assay/verify.cuh>
 
 #include <algorithm>
-#include <cstring>
+#include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 using namespace assay;
 using namespace assay::test;
@@ -23,141 +26,148 @@ namespace {
 constexpr int threads = 128;
 constexpr int tile_bytes = 1024;
 
-std::vector<int> sizes() {
-  std::vector<int> all{0,  1,   2,    3,    15,   16,   17,   31,   32,  33,
-                       63, 255, 1000, 1023, 1024, 1025, 1040, 2048, 5000};
-  if (!small()) { all.insert(all.end(), {4095, 4096, 4097, 10'007, 16'384, 50'000}); }
-  return all;
+/// What one launch of a kernel brings from an array of `in` bytes to one of `out` bytes.
+struct passage {
+  int in = 0, out = 0;
+  std::function<int(int)> source;  ///< where a byte of `out` comes from; -1 for one that stays
+  std::function<void(::cuda::stream_ref, std::byte const*, std::byte*)> launch;
+};
+
+void require_right(assay::sizes const& only, std::function<passage(int)> const& of) {
+  auto const factory = [of](setup& make, std::size_t n) {
+    passage const what = of(static_cast<int>(n));
+    make.align(16);
+    auto const in = make.random<std::uint8_t>(static_cast<std::size_t>(what.in));
+    auto const out = make.inout<std::uint8_t>(static_cast<std::size_t>(what.out));
+    make.expect(out, [in, out, source = what.source](std::size_t i) {
+      int const from = source(static_cast<int>(i));
+      return from < 0 ? out.seeded(i) : in.seeded(static_cast<std::size_t>(from));
+    });
+    return [=](cudaStream_t on) {
+      what.launch(on, reinterpret_cast<std::byte const*>(in.data()),
+                  reinterpret_cast<std::byte*>(out.data()));
+    };
+  };
+  auto const seen = verify(factory, {.seed = fresh_seed(), .only = only});
+  REQUIRE(seen);
+}
+
+/// The groups of a strategy, in words, and what each of them needs.
+struct groups_of {
+  std::string how;
+  int threads, storage;
+};
+template <class Strategy, class Group, class Tiles>
+groups_of groups() {
+  return {describe(Strategy{}) + ", groups of " + std::to_string(Group::threads), Group::threads,
+          static_cast<int>(Tiles::storage_bytes)};
+}
+
+void check_tiles(groups_of const& by, void (*run)(std::byte const*, std::byte*, int, int, int)) {
+  int const groups = threads / by.threads;
+  constexpr int offsets = 16;
+  assay::sizes only{0,    1,    2,    3,    15,     16,     17,    31,   32,
+                    33,   63,   255,  1000, 1023,   1024,   1025,  1040, 2048,
+                    4095, 4096, 4097, 5000, 10'007, 16'384, 50'000};
+  for (int const tile : {tile_bytes, 1000, 17}) {
+    INFO(by.how << ", tiles of " << tile);
+    only.at_most(tile == 17 ? 1100 : small() ? 5000 : 50'000);
+    require_right(only, [=](int bytes) -> passage {
+      int const region = bytes + 64;
+      return {bytes + offsets, region * offsets,
+              [=](int i) { return i % region < bytes ? i / region + i % region : -1; },
+              [=](auto on, auto const* in, auto* out) {
+                launch_test(on, run, offsets / groups, threads, groups * by.storage, in, out,
+                            region, bytes, tile);
+              }};
+    });
+  }
+}
+
+void check_pieces(groups_of const& by,
+                  void (*run)(std::byte const*, std::byte*, int, int, int, int, int)) {
+  for (int const second : {0, 1, 64, 300}) {
+    for (int const gap : {0, 16, 5}) {
+      for (int const skew : {0, 3, 16}) {
+        INFO(by.how << ", second piece of " << second << " bytes, gap " << gap << ", skew "
+                    << skew);
+        require_right({0, 16, 17, 256}, [=](int first) -> passage {
+          constexpr int count = 7;
+          int const both = first + second;
+          return {count * (both + skew), count * both,
+                  [=](int i) { return i + i / both * skew + (i % both < first ? 0 : skew); },
+                  [=](auto on, auto const* in, auto* out) {
+                    launch_test(on, run, 1, by.threads, by.storage, in, out, first, gap, second,
+                                skew, count);
+                  }};
+        });
+      }
+    }
+  }
+}
+
+void check_rows(groups_of const& by,
+                void (*run)(std::byte const*, std::byte*, int, int, int, int, int)) {
+  struct shape {
+    std::size_t rows;
+    int row_bytes, pitch, tile_pitch, tile_rows;
+  };
+  for (auto const& of :
+       {shape{64, 128, 128, 144, 32}, shape{100, 64, 256, 80, 40}, shape{70, 100, 100, 112, 33},
+        shape{33, 61, 67, 64, 16}, shape{5, 16, 4096, 16, 2}, shape{40, 0, 16, 16, 8},
+        shape{1, 4, 4, 16, 64}, shape{0, 16, 16, 16, 4}, shape{50, 16, 48, 36, 9}}) {
+    INFO(by.how << ", rows of " << of.row_bytes << " at " << of.pitch << " and " << of.tile_pitch);
+    require_right({of.rows}, [=](int rows) -> passage {
+      return {rows * of.pitch, rows * of.row_bytes,
+              [of](int i) { return i / of.row_bytes * of.pitch + i % of.row_bytes; },
+              [=](auto on, auto const* in, auto* out) {
+                launch_test(on, run, 1, by.threads, by.storage, in, out, rows, of.row_bytes,
+                            of.pitch, of.tile_pitch, of.tile_rows);
+              }};
+    });
+  }
+}
+
+constexpr int thread_vectors = 3;
+
+void check_vectors(groups_of const& by, void (*run)(uint4 const*, uint4*, int, int, int)) {
+  int const groups = threads / by.threads;
+  int const whole = by.threads * thread_vectors;
+  for (int const rows : {0, 1, 4}) {
+    INFO(by.how << ", " << rows << " rows a tile");
+    require_right({0, 1, 31, 95, 96, 97, 384, 385, 1000, 3840}, [=](int count) -> passage {
+      int const used = rows == 0 ? count : count / whole * whole;  // rows share whole tiles
+      int const row = whole / std::max(rows, 1);
+      auto const source = [=](int i) {
+        int const v = i / 16 % used, in_tile = v % whole;
+        int const turned = rows == 0 ? in_tile : (rows - 1 - in_tile / row) * row + in_tile % row;
+        return (v - in_tile + turned) * 16 + i % 16;
+      };
+      return {used * 16, used * 16 * groups, source, [=](auto on, auto const* in, auto* out) {
+                launch_test(on, run, 1, threads, groups * by.storage,
+                            reinterpret_cast<uint4 const*>(in), reinterpret_cast<uint4*>(out), used,
+                            whole, rows);
+              }};
+    });
+  }
 }
 
 template <class Strategy, class Group>
 void check_tiles() {
-  constexpr int groups = groups_in_block<Group, threads>;
-  constexpr int blocks = 16 / groups;
-  constexpr int offsets = blocks * groups;
-  using tiles_type = copy::tile_pipeline<Strategy, Group, tile_bytes>;
-  auto const seed = fresh_seed();
-  INFO(describe(Strategy{}) << ", groups of " << Group::threads << ", seed " << seed);
-  for (int const bytes : sizes()) {
-    for (int const tile : {tile_bytes, 1000, 17}) {
-      if (tile == 17 && bytes > 1100) { continue; }
-      INFO(bytes << " bytes in tiles of " << tile);
-      int const region = bytes + 64;
-      auto const host = random_bytes(static_cast<std::size_t>(bytes) + offsets, seed);
-      device_bytes const in{host};
-      device_bytes const out{static_cast<std::size_t>(region) * offsets};
-      launch_test<threads>(pass_tiles<Strategy, Group, tile_bytes, threads>, blocks,
-                           groups * tiles_type::storage_bytes, in.get(), out.get(), region, bytes,
-                           tile);
-      auto const got = out.read();
-      for (int offset = 0; offset < offsets; ++offset) {
-        auto const* const begin = got.data() + std::ptrdiff_t{offset} * region;
-        INFO("offset " << offset);
-        REQUIRE(std::memcmp(begin, host.data() + offset, static_cast<std::size_t>(bytes)) == 0);
-        REQUIRE(std::all_of(begin + bytes, begin + region,
-                            [](std::byte each) { return each == poison; }));
-      }
-    }
-  }
+  check_tiles(groups<Strategy, Group, copy::tile_pipeline<Strategy, Group, tile_bytes>>(),
+              pass_tiles<Strategy, Group, tile_bytes, threads>);
 }
-
 template <class Strategy, class Group>
-void check_pieces() {
-  constexpr int group = Group::threads;
-  using tiles_type = copy::tile_pipeline<Strategy, Group, tile_bytes>;
-  auto const seed = fresh_seed();
-  INFO(describe(Strategy{}) << ", groups of " << group << ", seed " << seed);
-  for (int const first : {0, 16, 17, 256}) {
-    for (int const second : {0, 1, 64, 300}) {
-      for (int const gap : {0, 16, 5}) {
-        for (int const skew : {0, 3, 16}) {
-          constexpr int count = 7;
-          INFO(first << " + " << second << " bytes, gap " << gap << ", skew " << skew);
-          auto const both = static_cast<std::size_t>(first + second);
-          auto const host =
-              random_bytes(count * (both + static_cast<std::size_t>(skew)) + 16, seed);
-          device_bytes const in{host};
-          device_bytes const out{count * both + 16};
-          launch_test<group>(pass_pieces<Strategy, Group, tile_bytes, group>, 1,
-                             tiles_type::storage_bytes, in.get(), out.get(), first, gap, second,
-                             skew, count);
-          auto const got = out.read();
-          for (std::size_t i = 0; i < count; ++i) {
-            auto const* const from = host.data() + i * (both + static_cast<std::size_t>(skew));
-            auto const* const to = got.data() + i * both;
-            REQUIRE(std::memcmp(to, from, static_cast<std::size_t>(first)) == 0);
-            REQUIRE(std::memcmp(to + first, from + first + skew,
-                                static_cast<std::size_t>(second)) == 0);
-          }
-          REQUIRE(got[count * both] == poison);
-        }
-      }
-    }
-  }
+void check_pieces_and_rows() {
+  check_pieces(groups<Strategy, Group, copy::tile_pipeline<Strategy, Group, tile_bytes>>(),
+               pass_pieces<Strategy, Group, tile_bytes, Group::threads>);
+  check_rows(groups<Strategy, Group, copy::tile_pipeline<Strategy, Group, 8192>>(),
+             pass_rows<Strategy, Group, 8192, Group::threads>);
 }
-
-template <class Strategy, class Group>
-void check_rows() {
-  constexpr int group = Group::threads;
-  using tiles_type = copy::tile_pipeline<Strategy, Group, 8192>;
-  auto const seed = fresh_seed();
-  INFO(describe(Strategy{}) << ", groups of " << group << ", seed " << seed);
-  struct shape {
-    int rows, row_bytes, pitch, tile_pitch, tile_rows;
-  };
-  for (auto const& [rows, row_bytes, pitch, tile_pitch, tile_rows] :
-       {shape{64, 128, 128, 144, 32}, shape{100, 64, 256, 80, 40}, shape{70, 100, 100, 112, 33},
-        shape{33, 61, 67, 64, 16}, shape{5, 16, 4096, 16, 2}, shape{40, 0, 16, 16, 8},
-        shape{1, 4, 4, 16, 64}, shape{0, 16, 16, 16, 4}, shape{50, 16, 48, 36, 9}}) {
-    INFO(rows << " rows of " << row_bytes << " at " << pitch << " and " << tile_pitch);
-    auto const host = random_bytes(static_cast<std::size_t>(rows * pitch) + 16, seed);
-    device_bytes const in{host};
-    auto const bytes = static_cast<std::size_t>(rows) * static_cast<std::size_t>(row_bytes);
-    device_bytes const out{bytes + 16};
-    launch_test<group>(pass_rows<Strategy, Group, 8192, group>, 1, tiles_type::storage_bytes,
-                       in.get(), out.get(), rows, row_bytes, pitch, tile_pitch, tile_rows);
-    auto const got = out.read();
-    for (int r = 0; r < rows; ++r) {
-      INFO("row " << r);
-      REQUIRE(std::memcmp(got.data() + r * row_bytes, host.data() + r * pitch,
-                          static_cast<std::size_t>(row_bytes)) == 0);
-    }
-    REQUIRE(got[bytes] == poison);
-  }
-}
-
 template <class Strategy, class Group>
 void check_vectors() {
-  constexpr int each = 3;
-  constexpr int groups = groups_in_block<Group, threads>;
-  using tiles_type = copy::vectors<Strategy, Group, each>;
-  auto const seed = fresh_seed();
-  INFO(describe(Strategy{}) << ", groups of " << Group::threads << ", seed " << seed);
-  for (int const count : {0, 1, 31, 95, 96, 97, 384, 385, 1000, 3840}) {
-    for (int const rows : {0, 1, 4}) {
-      int const whole = Group::threads * each;
-      int const used = rows == 0 ? count : count / whole * whole;  // rows share whole tiles
-      INFO(used << " vectors, " << rows << " rows a tile");
-      auto const bytes = static_cast<std::size_t>(used) * 16;
-      auto const host = random_bytes(bytes + 16, seed);
-      device_bytes const in{host};
-      device_bytes const out{bytes * groups + 16};
-      launch_test<threads>(pass_vectors<Strategy, Group, each, threads>, 1,
-                           groups * tiles_type::storage_bytes,
-                           reinterpret_cast<uint4 const*>(in.get()),
-                           reinterpret_cast<uint4*>(out.get()), used, whole, rows);
-      auto const got = out.read();
-      int const row = rows == 0 ? whole : whole / rows;
-      for (int v = 0; v < used * groups; ++v) {
-        int const in_tile = v % used % whole;
-        int const from =
-            rows == 0 ? v % used
-                      : v % used - in_tile + (rows - 1 - in_tile / row) * row + in_tile % row;
-        REQUIRE(std::memcmp(got.data() + v * 16, host.data() + from * 16, 16) == 0);
-      }
-      REQUIRE(got[bytes * groups] == poison);
-    }
-  }
+  check_vectors(groups<Strategy, Group, copy::vectors<Strategy, Group, thread_vectors>>(),
+                pass_vectors<Strategy, Group, thread_vectors, threads>);
 }
 
 /// The tests' own kernels as a workload that may be refused; they need little shared memory.
@@ -189,10 +199,8 @@ TEMPLATE_TEST_CASE("what passes through tiles arrives", "[copy]", (copy::regular
 TEMPLATE_TEST_CASE("a tile is put together of pieces and rows", "[copy]", (copy::regular<>),
                    (copy::regular<4, 2>), copy::cp_async<2>, copy::bulk<4>) {
   if (!runs_here(passing{}, TestType{})) { return; }
-  check_pieces<TestType, copy::block<threads>>();
-  check_pieces<TestType, copy::warp>();
-  check_rows<TestType, copy::block<threads>>();
-  check_rows<TestType, copy::warp>();
+  check_pieces_and_rows<TestType, copy::block<threads>>();
+  check_pieces_and_rows<TestType, copy::warp>();
 }
 
 TEMPLATE_TEST_CASE("vectors reach the threads that they fall to", "[copy]", (copy::regular<>),
@@ -209,15 +217,13 @@ TEST_CASE("under a cap, each block has an SM of its own", "[copy]") {
   for (int const cap : {1, 2, sms / 2, sms, sms + 100}) {
     auto const blocks = kernel::capped_blocks(run, on::device{0}, cap, 256, 0, 1'000'000);
     REQUIRE(blocks == static_cast<unsigned>(std::min(cap, sms)));
-    device_bytes const where{blocks * sizeof(unsigned)};
-    launch_test<256>(run, static_cast<int>(blocks), 0, reinterpret_cast<unsigned*>(where.get()));
-    auto const got = where.read();
-    std::set<unsigned> distinct;
-    for (unsigned b = 0; b < blocks; ++b) {
-      unsigned sm = 0;
-      std::memcpy(&sm, got.data() + b * sizeof(sm), sizeof(sm));
-      distinct.insert(sm);
-    }
+    examples::device_array<unsigned> const where{blocks};
+    launch_test(::cuda::stream_ref{cudaStreamPerThread}, run, static_cast<int>(blocks), 256, 0,
+                where.get());
+    std::vector<unsigned> got(blocks);
+    check(cudaStreamSynchronize(cudaStreamPerThread));
+    check(cudaMemcpy(got.data(), where.get(), blocks * sizeof(unsigned), cudaMemcpyDefault));
+    std::set<unsigned> const distinct(got.begin(), got.end());
     CHECK(distinct.size() == blocks);
   }
   CHECK(kernel::capped_blocks(run, on::device{0}, 8, 256, 0, 3) == 3);

@@ -8,58 +8,14 @@
 #include <assay/copy/bulk.cuh>
 #include <assay/copy/cp_async.cuh>
 #include <assay/copy/regular.cuh>
-#include <assay/core/error.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/kernel/shared_memory.cuh>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 namespace assay::test {
-
-inline constexpr std::byte poison{0xA5};
-
-/// Device memory of a test.
-class device_bytes {
- public:
-  explicit device_bytes(std::size_t bytes) : bytes_(bytes) {
-    void* memory = nullptr;
-    check(cudaMalloc(&memory, bytes));
-    memory_.reset(static_cast<std::byte*>(memory));
-    check(cudaMemset(memory, std::to_integer<int>(poison), bytes));
-  }
-  explicit device_bytes(std::vector<std::byte> const& from) : device_bytes(from.size()) {
-    check(cudaMemcpy(get(), from.data(), bytes_, cudaMemcpyDefault));
-  }
-  std::byte* get() const { return memory_.get(); }
-  std::vector<std::byte> read() const {
-    check(cudaDeviceSynchronize());
-    std::vector<std::byte> all(bytes_);
-    check(cudaMemcpy(all.data(), get(), bytes_, cudaMemcpyDefault));
-    return all;
-  }
-
- private:
-  struct deleter {
-    void operator()(std::byte* old) const noexcept { check_noexcept(cudaFree(old)); }
-  };
-  std::size_t bytes_;
-  std::unique_ptr<std::byte, deleter> memory_;
-};
-
-/// Random bytes, none of them the poison.
-inline std::vector<std::byte> random_bytes(std::size_t count, std::uint64_t seed) {
-  std::vector<std::byte> all(count);
-  for (auto& each : all) {
-    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-    each = static_cast<std::byte>(seed >> 56U);
-    if (each == poison) { each = std::byte{0x5A}; }
-  }
-  return all;
-}
 
 /// The groups of a block of `Threads`: one of them all, or its warps.
 template <class Group, int Threads>
@@ -163,13 +119,15 @@ __global__ void pass_vectors(uint4 const* in, uint4* out, int count, int tile, i
       });
 }
 
-/// Launches a test kernel on `blocks` blocks with the storage of its groups.
-template <int Threads, class... Parameters, class... Arguments>
-void launch_test(void (*run)(Parameters...), int blocks, std::size_t shared,
-                 Arguments const&... arguments) {
-  kernel::set_max_dynamic_shared_memory(run, on::device{0}, shared);
-  kernel::launch(run, kernel::launch_shape{static_cast<unsigned>(blocks), Threads}, shared,
-                 ::cuda::stream_ref{cudaStreamPerThread}, arguments...);
+/// Launches a test kernel with `shared` bytes for the tiles of its groups.
+template <class... Parameters, class... Arguments>
+void launch_test(::cuda::stream_ref on, void (*run)(Parameters...), int blocks, int threads,
+                 int shared, Arguments const&... arguments) {
+  auto const bytes = static_cast<std::size_t>(shared);
+  kernel::set_max_dynamic_shared_memory(run, on::device{0}, bytes);
+  kernel::launch(
+      run, kernel::launch_shape{static_cast<unsigned>(blocks), static_cast<unsigned>(threads)},
+      bytes, on, arguments...);
 }
 
 }  // namespace assay::test

@@ -4,6 +4,7 @@
 #pragma once
 #include "catch.hpp"
 
+#include <assay/arrays/setup.hpp>
 #include <assay/core/bfloat16.hpp>
 #include <assay/core/random.hpp>
 #include <assay/core/stream.hpp>
@@ -13,9 +14,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace assay::test {
@@ -115,6 +118,36 @@ std::string beyond(std::vector<T> const& found, std::vector<double> const& wante
                    std::vector<double> allowed, double share) {
   for (auto& each : allowed) { each = std::abs(each) * share; }
   return beyond(found, wanted, allowed);
+}
+
+template <class T>
+std::span<T> span(array_view<T> of) {
+  return {of.data(), of.size()};
+}
+
+/// The values with which an array starts.
+template <class T>
+std::vector<double> wide(array_view<T> of) {
+  std::vector<double> made(of.size());
+  for (std::size_t i = 0; i < made.size(); ++i) { made[i] = of.seeded(i); }
+  return made;
+}
+
+/// Expects each element within `share` of a magnitude, and one rounding to a type that is not
+/// float. The smallest numbers count as zero.
+template <class T>
+void expect_within(setup& make, array_view<T> of, std::vector<double> wanted,
+                   std::vector<double> magnitude, double share = 1) {
+  auto const element = [wanted = std::move(wanted), magnitude = std::move(magnitude), share](
+                           std::size_t first, std::span<double> right, std::span<double> errors) {
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      right[i] = wanted[first + i];
+      auto const error = std::abs(magnitude[first + i]) * share;
+      errors[i] = error + last_rounding<T> * (std::abs(right[i]) + error) +
+                  static_cast<double>(std::numeric_limits<float>::min());
+    }
+  };
+  make.expect(of, element);
 }
 
 }  // namespace assay::test

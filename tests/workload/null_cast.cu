@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "change_device_value.hpp"
-#include "device_array.hpp"
 #include "workload/null_cast_battery.hpp"
+#include "workload/null_cast_passes.hpp"
 
-#include <assay/arrays/agreement.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/memory/async.hpp>
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
+#include <assay/verify.cuh>
 #include <assay/workload/null_cast.cuh>
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 using namespace assay;
@@ -57,83 +56,26 @@ struct device_access {
   }
 };
 
-/// Device memory with a fence behind it that kernels must not touch.
-template <class T>
-class fenced {
- public:
-  static constexpr std::size_t fence = 64;
-
-  explicit fenced(std::size_t used) : used_(used), memory_(used + fence) {
-    check(cudaMemset(memory_.get(), 0x5A, (used + fence) * sizeof(T)));
-  }
-  T* get() const { return memory_.get(); }
-
-  /// What is in use, once the fence was found whole.
-  std::vector<T> read() const {
-    std::vector<T> all(used_ + fence);
-    check(cudaMemcpy(all.data(), get(), all.size() * sizeof(T), cudaMemcpyDefault));
-    std::vector<unsigned char> const mark(fence * sizeof(T), 0x5A);
-    CHECK(std::memcmp(all.data() + used_, mark.data(), mark.size()) == 0);
-    all.resize(used_);
-    return all;
-  }
-
- private:
-  std::size_t used_;
-  examples::device_array<T> memory_;
-};
-
-template <class T>
-fenced<T> upload(void const* from, std::size_t bytes) {
-  fenced<T> to{(bytes + sizeof(T) - 1) / sizeof(T)};
-  if (bytes > 0) { check(cudaMemcpy(to.get(), from, bytes, cudaMemcpyDefault)); }
-  return to;
-}
-
 /// Every kernel by itself, compiled like this, on columns whose last tile is not full.
 template <class T, class Tuning, class CopyTuning>
-void check_kernels(std::uint64_t seed) {
-  stream const on{place};
-  for (std::int64_t const rows : {0, 1, 31, 33, 511, 512, 513, 1023, 8191, 8193, 70'001}) {
-    INFO("rows " << rows);
-    test::nasty_column<T> const in{rows, 0.4, seed};
-    auto const n = static_cast<std::size_t>(rows);
-    auto const words = (n + 31) / 32;
-    auto const values = upload<T>(in.values.data(), n * sizeof(T));
-    auto const mask = upload<std::uint32_t>(in.mask.data(), in.mask.size());
-    fenced<std::uint8_t> bools{n};
-    fenced<T> data{n};
-    fenced<std::uint32_t> data_mask{words};
-    fenced<double> out{n};
-    fenced<std::uint32_t> out_mask{words};
-    fenced<double> fused{n};
-    check(cudaDeviceSynchronize());
-
-    kernel::launch_is_valid<Tuning>(on, rows, mask.get(), bools.get());
-    kernel::launch_copy_if_else<T, CopyTuning>(on, rows, bools.get(), values.get(), mask.get(),
-                                               T{3}, data.get(), data_mask.get());
-    kernel::launch_cast<T, Tuning>(on, rows, data.get(), data_mask.get(), out.get(),
-                                   out_mask.get());
-    kernel::launch_null_cast_fused<T, Tuning>(on, rows, values.get(), mask.get(), fused.get());
-    on.synchronize();
-
-    auto const got_bools = bools.read();
-    auto const got_mask = out_mask.read();
-    auto const got = out.read();
-    auto const got_fused = fused.read();
-    (void)data.read();
-    (void)data_mask.read();
-    for (std::int64_t row = 0; row < rows; ++row) {
-      auto const i = static_cast<std::size_t>(row);
-      bool const valid = workloads::is_valid(in.mask.data(), row);
-      double expected = 0;
-      workloads::null_cast_reference(in.values.data(), in.mask.data(), row, row + 1, &expected);
-      REQUIRE(got_bools[i] == (valid ? 1 : 0));
-      REQUIRE((got_mask[i / 32] >> (i % 32) & 1U) == 1U);
-      REQUIRE(arrays::detail::same_result(got[i], valid ? expected : 3.0));
-      REQUIRE(arrays::detail::same_result(got_fused[i], expected));
-    }
-  }
+void check_kernels() {
+  auto const factory = [](setup& make, std::size_t n) {
+    test::pass_arrays<T, std::uint32_t> const all{make.align(16), n};
+    return [=, rows = static_cast<std::int64_t>(n)](cudaStream_t on) {
+      kernel::launch_is_valid<Tuning>(on, rows, all.mask.data(), all.bools.data());
+      kernel::launch_copy_if_else<T, CopyTuning>(on, rows, all.taken.data(), all.values.data(),
+                                                 all.mask.data(), all.scalar, all.data.data(),
+                                                 all.data_mask.data());
+      kernel::launch_cast<T, Tuning>(on, rows, all.values.data(), all.mask.data(), all.out.data(),
+                                     all.out_mask.data());
+      kernel::launch_null_cast_fused<T, Tuning>(on, rows, all.values.data(), all.mask.data(),
+                                                all.fused.data());
+    };
+  };
+  auto const seen =
+      verify(factory, {.seed = test::fresh_seed(),
+                       .only = {0, 1, 31, 33, 511, 512, 513, 1023, 8191, 8193, 70'001}});
+  REQUIRE(seen);
 }
 
 }  // namespace
@@ -161,41 +103,10 @@ TEMPLATE_TEST_CASE("each kernel is right however it is tuned", "[workload][gpu]"
   using kernel::tuning;
   constexpr int narrow = sizeof(TestType);    // packs of copy_if_else for tiles of 512 rows
   constexpr int wide = 2 * sizeof(TestType);  // and of 1024
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  check_kernels<TestType, tuning<32, 1>, tuning<32, narrow>>(seed);
-  check_kernels<TestType, tuning<256, 8, true>, tuning<256, wide, true>>(seed);
-  check_kernels<TestType, tuning<512, 16>, tuning<512, narrow>>(seed);
-  check_kernels<TestType, tuning<1024, 4, true>, tuning<1024, wide, true>>(seed);
-}
-
-TEST_CASE("copy_if_else takes the validity of what it takes", "[workload][gpu]") {
-  // The bools need not be is_valid of the same column: a null that is taken stays null.
-  constexpr std::int64_t rows = 1100;
-  std::vector<std::uint8_t> bools(rows), mask((rows + 7) / 8);
-  std::vector<std::int32_t> values(rows);
-  for (std::size_t i = 0; i < rows; ++i) {
-    values[i] = static_cast<std::int32_t>(i);
-    bools[i] = i % 2 != 0;
-    if (i % 3 == 0) { mask[i / 8] |= static_cast<std::uint8_t>(1U << (i % 8)); }
-  }
-  stream const on{place};
-  auto const device_bools = upload<std::uint8_t>(bools.data(), bools.size());
-  auto const device_mask = upload<std::uint32_t>(mask.data(), mask.size());
-  auto const device_values = upload<std::int32_t>(values.data(), rows * 4);
-  fenced<std::int32_t> data{rows};
-  fenced<std::uint32_t> data_mask{(rows + 31) / 32};
-  check(cudaDeviceSynchronize());
-  kernel::launch_copy_if_else<std::int32_t, kernel::tuning<256, 8>>(
-      on, rows, device_bools.get(), device_values.get(), device_mask.get(), -1, data.get(),
-      data_mask.get());
-  on.synchronize();
-  auto const got = data.read();
-  auto const got_mask = data_mask.read();
-  for (std::size_t i = 0; i < rows; ++i) {
-    REQUIRE(got[i] == (i % 2 != 0 ? static_cast<int>(i) : -1));
-    REQUIRE((got_mask[i / 32] >> (i % 32) & 1U) == (i % 2 == 0 || i % 3 == 0 ? 1U : 0U));
-  }
+  check_kernels<TestType, tuning<32, 1>, tuning<32, narrow>>();
+  check_kernels<TestType, tuning<256, 8, true>, tuning<256, wide, true>>();
+  check_kernels<TestType, tuning<512, 16>, tuning<512, narrow>>();
+  check_kernels<TestType, tuning<1024, 4, true>, tuning<1024, wide, true>>();
 }
 
 TEMPLATE_TEST_CASE("null_cast takes its temporaries wherever its lane has them", "[workload][gpu]",
