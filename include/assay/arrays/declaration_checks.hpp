@@ -74,3 +74,11 @@ inline void require_apart(char const* call, std::span<std::byte const> of, std::
 }
 
 }  // namespace assay::detail
+
+ASSAY_INLINE void assay::arrays::detail::refuse_seeded(std::size_t index, std::size_t size) {
+  auto const call = "seeded(" + std::to_string(index) + "): ";
+  if (index >= size) {
+    throw std::out_of_range(call + "the array has " + std::to_string(size) + " elements");
+  }
+  throw std::logic_error(call + "only arrays of random, from and inout have seeded values");
+}

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <assay/arrays/array_view.hpp>
+#include <assay/arrays/joint_values.hpp>
+#include <assay/arrays/kept_range.hpp>
 #include <assay/arrays/right_values.hpp>
+#include <assay/arrays/shared_right_values.hpp>
 #include <assay/arrays/special_values.hpp>
 #include <assay/arrays/tolerance.hpp>
 #include <assay/core/random.hpp>
@@ -17,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -26,21 +30,6 @@ namespace assay {
 namespace arrays {
 class array_store;
 }  // namespace arrays
-
-namespace detail {
-
-template <class R>
-concept spannable = requires(R& data) { std::span{data}; };
-
-/// Contiguous elements that outlive the full expression: no temporary container has them.
-template <class R>
-concept kept_range = spannable<R> && (std::is_lvalue_reference_v<R> ||
-                                      std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>);
-
-template <class R>
-using element_of = typename decltype(std::span{std::declval<R&>()})::value_type;
-
-}  // namespace detail
 
 /// Declares what a workload reads, writes and must compute; the one way to make arrays.
 ///
@@ -74,6 +63,13 @@ class setup {
   /// 64 KiB. Without this call, arrays begin at multiples of 256 bytes; only stores of tests that
   /// shift arrays begin them at other multiples of the element's size.
   setup& align(std::size_t bytes);
+  /// Says that the right values of expectations that follow are those of all setups that share the
+  /// same object. The first setup computes them by its functions. A setup with the same seed,
+  /// inputs and scalars takes them, and any other one computes its own. The n-th expectation of one
+  /// setup is the n-th of all. A setup that takes values calls its own `f(i)` for 66 elements, and
+  /// throws unless it returns the same bits. No element of `f(std::span)` can be computed alone:
+  /// that such functions compute the same is the caller's word. Values with errors are not shared.
+  setup& share(shared_right_values const& with);
 
   /// An input of n random numbers.
   template <number T>
@@ -198,6 +194,13 @@ class setup {
   void expect(array_view<T> array, F f, std::same_as<rounding_rule> auto of) {
     expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
                   tolerance_for<T>(of), true);
+  }
+  /// The same of several arrays by one function, which runs once for all of them:
+  /// `expect(std::tie(y, mean), [=](std::span<double> y, std::span<double> mean) {...})`.
+  /// Tolerances or rounding rules follow: one for each array, one for all, or none.
+  template <class... Views, class F, class... Allowed>
+  void expect(std::tuple<Views...> const& several, F f, Allowed... allowed) {
+    arrays::detail::expect_jointly(*this, several, std::move(f), allowed...);
   }
   template <class T, class F>
   requires(!arrays::numeric<T>)

@@ -7,6 +7,7 @@
 #include <assay/arrays/declaration_checks.hpp>
 #include <assay/arrays/expectation.hpp>
 #include <assay/arrays/reference_elements.hpp>
+#include <assay/arrays/right_values_memo.hpp>
 #include <assay/arrays/setup.hpp>
 #include <assay/arrays/special_elements.hpp>
 
@@ -94,13 +95,24 @@ struct setup::state {
     store->copy(last.start, last.data, last.bytes);
   }
 
+  /// A hash of all that right values may depend on: the seed, scalars and inputs.
+  std::uint64_t inputs() const {
+    auto hash = random_bits(seed, declared);
+    for (auto const& each : arrays) {
+      if (!each.poison) { hash = arrays::detail::hash_of(each.callers, hash); }
+    }
+    return hash;
+  }
+
   std::shared_ptr<arrays::array_store> store;
   std::uint64_t seed = 0;
   std::vector<entry> arrays{};
   std::vector<void*> shared{};  // arrays of the first lane; null where an array is not shared
   std::vector<std::shared_ptr<std::vector<std::byte>>> kept{};  // elements of special values
-  std::uint64_t choice = 0;  // of scalars; each declaration takes a digit of it
-  std::string scalars{};     // in words
+  std::uint64_t choice = 0;    // of scalars; each declaration takes a digit of it
+  std::string scalars{};       // in words
+  std::uint64_t declared = 0;  // a hash of scalars and random inputs
+  arrays::detail::shared_place shared_values{};
   struct {
     special_values special = special_values::none;
     std::size_t alignment = 1;
@@ -156,6 +168,12 @@ ASSAY_INLINE setup& setup::align(std::size_t bytes) {
   state_->told.alignment = bytes;
   return *this;
 }
+ASSAY_INLINE shared_right_values::shared_right_values()
+    : memo_(std::make_shared<arrays::detail::right_values_memo>()) {}
+ASSAY_INLINE setup& setup::share(shared_right_values const& with) {
+  state_->shared_values = {with.memo_};
+  return *this;
+}
 ASSAY_INLINE void setup::moves(double bytes) {
   detail::require_amount("moves", bytes);
   state_->bytes = bytes;
@@ -175,6 +193,7 @@ ASSAY_INLINE std::size_t setup::choose(std::size_t count) {
   return index;
 }
 ASSAY_INLINE void setup::note_scalar(std::string name, double value) {
+  state_->declared = random_bits(state_->declared, arrays::to_bits(value));
   auto& text = state_->scalars;
   text += (text.empty() ? "" : ", ") + std::move(name) + " = " + arrays::detail::in_text(value, 6);
 }
@@ -199,6 +218,7 @@ ASSAY_INLINE setup::declared_memory setup::declare_random(char const* call, std:
         detail::special_elements(told.special, n, range, seed)));
     return declare_copy(call, *kept, element_bytes, written);
   }
+  state_->declared = arrays::detail::hash_of(range, n, seed, state_->declared);
   auto& made = written ? state_->add(call, n, element_bytes)
                        : state_->add_input(call, n, element_bytes, nullptr);
   if (written || state_->fresh) { state_->store->fill_random(made.data, n, range, seed); }
@@ -250,8 +270,11 @@ ASSAY_INLINE void setup::expect_values(void* array, std::size_t size,
                                        arrays::detail::right_values right, tolerance allowed,
                                        bool has_rule) {
   allowed = detail::required(allowed, state_->told.has_nan);
+  auto& sharing = state_->shared_values;
+  if (sharing.memo) { sharing.inputs = state_->inputs(); }
   state_->written(array).expected = std::make_unique<arrays::detail::expected_elements>(
-      size, std::move(right), allowed, has_rule);
+      size, std::move(right), allowed, has_rule, sharing);
+  ++sharing.expectation;
 }
 ASSAY_INLINE void setup::expect_results(void* array, std::size_t size,
                                         arrays::detail::reference_run reference,
@@ -315,14 +338,6 @@ ASSAY_INLINE std::vector<declared_array> setup::declared() const {
     all.push_back({each.data, each.bytes, each.elements, what, each.expected != nullptr});
   }
   return all;
-}
-
-ASSAY_INLINE void arrays::detail::refuse_seeded(std::size_t index, std::size_t size) {
-  auto const call = "seeded(" + std::to_string(index) + "): ";
-  if (index >= size) {
-    throw std::out_of_range(call + "the array has " + std::to_string(size) + " elements");
-  }
-  throw std::logic_error(call + "only arrays of random, from and inout have seeded values");
 }
 
 }  // namespace assay

@@ -78,6 +78,7 @@ class procedure final : epoch_loop {
                     ? "; no other variant was in memory: make this variant smaller"
                     : "; the timed results could not be verified: make the variants smaller");
     } catch (interruption const& cause) { end_early(cause); }
+    note_checks();
     end_.caveats = caveats_;
     conclude(variants_, contrasts_, options_, effects_, launches_, end_, record_);
     record_.seconds = elapsed();

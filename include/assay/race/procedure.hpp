@@ -43,6 +43,7 @@ class race_procedure final : epoch_loop {
     } catch (interruption const& cause) { record_.failure = cause.reason; }
     record_.seconds = earlier_seconds_ + elapsed();
     record_.launches = launches_;
+    note_checks();
     for (auto const& each : caveats_) { (void)add_distinct(record_.notes, each); }
     judge(record_, statistics());
     return std::move(record_);
