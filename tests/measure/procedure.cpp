@@ -613,6 +613,19 @@ TEST_CASE("checks are told one by one, and noted where they take most of the tim
         }) == 1);
 }
 
+TEST_CASE("the checks after the last epoch count against the time of a comparison") {
+  auto on = two(1e-3, 1e-3);
+  on.before = [](bench::call const& made) {
+    if (made.what == 'v') { std::this_thread::sleep_for(std::chrono::milliseconds{100}); }
+  };
+  auto chosen = seeded();
+  chosen.run_until_sign = true;
+  chosen.max_seconds = 0.75;  // 0.4 s at either end
+  CHECK(measure::run(on.variants(), {b_against_a}, chosen).epochs == 8);
+  chosen.max_seconds = 20;
+  CHECK(measure::run(on.variants(), {b_against_a}, chosen).epochs > 8);
+}
+
 TEST_CASE("a cancelled comparison keeps its last interval and is UNPROVEN") {
   auto on = two(1e-3, 1e-3);
   measure::options chosen;

@@ -397,6 +397,20 @@ TEST_CASE("progress tells how many are left, and a seed repeats the choices") {
   CHECK(std::ranges::count(told, "verifying b") == 4);  // both buffer sets, at both ends
 }
 
+TEST_CASE("the checks after the last epoch count against the time of a race") {
+  auto const in = std::make_shared<script>();
+  in->on_verify = [](std::string const&, int) -> std::optional<std::string> {
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    return {};
+  };
+  std::map<std::string, double> const tied{{"a", 1e-3}, {"b", 1e-3}};
+  auto const epochs_in = [&](double seconds) {
+    return run_race<still_clock>(variants_of(in, tied), {.max_seconds = seconds}).epochs.size();
+  };
+  CHECK(epochs_in(0.15) == 1);  // four checks take 0.2 s, and all else no time
+  CHECK(epochs_in(0.5) > 1);
+}
+
 TEST_CASE("checks that take most of the time are noted") {
   auto const in = std::make_shared<script>();
   in->on_verify = [](std::string const&, int) -> std::optional<std::string> {

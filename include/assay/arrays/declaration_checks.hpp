@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/arrays/agreement.hpp>
+#include <assay/arrays/array_view.hpp>
 #include <assay/arrays/element.hpp>
 #include <assay/arrays/tolerance.hpp>
 #include <assay/core/random.hpp>
@@ -75,10 +76,14 @@ inline void require_apart(char const* call, std::span<std::byte const> of, std::
 
 }  // namespace assay::detail
 
-ASSAY_INLINE void assay::arrays::detail::refuse_seeded(std::size_t index, std::size_t size) {
+namespace assay::arrays::detail {
+
+ASSAY_INLINE void refuse_seeded(std::size_t index, std::size_t size) {
   auto const call = "seeded(" + std::to_string(index) + "): ";
   if (index >= size) {
     throw std::out_of_range(call + "the array has " + std::to_string(size) + " elements");
   }
   throw std::logic_error(call + "only arrays of random, from and inout have seeded values");
 }
+
+}  // namespace assay::arrays::detail

@@ -131,6 +131,10 @@ class subject_runner {
   std::size_t instances() const noexcept { return instances_; }
   /// The seconds of all verifications so far.
   double checking_seconds() const noexcept { return checking_.count(); }
+  /// The seconds that one more verification of so many subjects is expected to take.
+  double checking_seconds(std::size_t subjects) const noexcept {
+    return checks_ == 0 ? 0 : checking_.count() / checks_ * 2 * static_cast<double>(subjects);
+  }
   /// The label of an instance's variant.
   std::string const& label(std::size_t instance) const {
     return variants_[variant_of(instance)].label;
@@ -190,6 +194,7 @@ class subject_runner {
       auto const begin = std::chrono::steady_clock::now();
       auto const wrong = guarded(i, "verifying", [&] { return built[i]->verify(set); });
       checking_ += std::chrono::steady_clock::now() - begin;
+      ++checks_;
       if (!wrong) { return; }
       throw interruption{
           verdict::wrong_answer,
@@ -325,6 +330,7 @@ class subject_runner {
   clock primary_;
   double with_preparation_ = 0;  ///< the longest launch of the last warm-up and what preceded it
   std::chrono::duration<double> checking_{};
+  int checks_ = 0;
   epoch now_;
 };
 

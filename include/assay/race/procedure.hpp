@@ -195,7 +195,8 @@ class race_procedure final : epoch_loop {
 
   /// The time of an epoch is the mean of all its cells: none is left out because it is long.
   bool close(subjects& built) override {
-    out_of_time_ = elapsed() > options_.max_seconds;  // once: the last epoch has to know it
+    // Once: the last epoch has to know it, because its subjects are verified.
+    out_of_time_ = elapsed() + runner_.checking_seconds(racing().size()) > options_.max_seconds;
     if (!current_.record.dropped.empty()) {
       drop(static_cast<int>(record_.epochs.size()));
       return over();
