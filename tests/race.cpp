@@ -11,9 +11,11 @@
 
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 using namespace assay;
@@ -104,6 +106,45 @@ TEST_CASE("a wrong candidate and one that throws do not win") {
   std::ostringstream out;
   out << found;
   CHECK_THAT(out.str(), contains("WINNER: right is the best of 3"));
+}
+
+TEST_CASE("candidates and their buffer sets share right values, and one that cannot is named") {
+  shared_right_values const right;
+  int runs = 0;
+  auto const norm = [&](double scale) {
+    return [&runs, right, scale](setup& make) {
+      auto const x = make.random<float>(1000);
+      auto const y = make.output<float>(1000), first = make.output<float>(1);
+      make.share(right);
+      make.expect(std::tie(y, first), [&runs, x](std::span<double> wanted, std::span<double> one) {
+        ++runs;
+        for (std::size_t i = 0; i < wanted.size(); ++i) { wanted[i] = 2.0 * x.seeded(i); }
+        one[0] = wanted[0];
+      });
+      auto const z = make.output<double>(1);
+      make.expect(z, [x, scale](std::size_t i) { return scale * x.seeded(i); });
+      return [=] {
+        for (std::size_t i = 0; i < x.size(); ++i) { y.data()[i] = 2 * x.data()[i]; }
+        first.data()[0] = y.data()[0];
+        z.data()[0] = scale * x.data()[0];
+      };
+    };
+  };
+  auto chosen = brief();
+  chosen.max_seconds = 1e-9;  // one epoch
+  auto const found = race("a", norm(1), "b", norm(1), "c", norm(1), chosen);
+  CHECK(found.failure == "");
+  for (auto const& each : found.racers) { CHECK(each.out == ""); }
+  CHECK(runs == 2);  // once for the seed of the qualification, and once for that of the last epoch
+
+  auto const unequal = race("a", norm(1), "b", norm(1), "other", norm(3), chosen);
+  int out = 0;
+  for (auto const& each : unequal.racers) {
+    if (each.out.empty()) { continue; }
+    ++out;
+    CHECK_THAT(each.out, contains("verifying: setup.share: element 0 of array 3 should be "));
+  }
+  CHECK(out > 0);  // all that come after the one whose function differs, or that one
 }
 
 TEST_CASE("a vector of candidates races, and goes on from JSON") {

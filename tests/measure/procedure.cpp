@@ -24,6 +24,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -593,6 +594,36 @@ TEST_CASE("an exception of unknown type and a missing subject become the reason"
   variants[1].build = [](measure::epoch const&) { return nullptr; };
   auto const none = measure::run(variants, {b_against_a}, seeded());
   CHECK_THAT(none.findings.at(0).reason, assay::test::contains("returned no subject"));
+}
+
+TEST_CASE("checks are told one by one, and noted where they take most of the time") {
+  auto on = two(1e-3, 1e-3);
+  on.before = [](bench::call const& made) {
+    if (made.what == 'v') { std::this_thread::sleep_for(std::chrono::milliseconds{200}); }
+  };
+  auto chosen = seeded();
+  chosen.max_seconds = 1;
+  int told = 0;
+  chosen.progress = [&](int, int, std::string_view what) { told += what == "verifying b"; };
+  auto const found = measure::run(on.variants(), {b_against_a}, chosen);
+  CHECK(told == 4);  // both buffer sets, at both ends
+  CHECK(std::ranges::count_if(found.caveats, [](std::string const& each) {
+          return each.starts_with(
+              "checks of results took 2 s, which count against max_seconds = 1");
+        }) == 1);
+}
+
+TEST_CASE("the checks after the last epoch count against the time of a comparison") {
+  auto on = two(1e-3, 1e-3);
+  on.before = [](bench::call const& made) {
+    if (made.what == 'v') { std::this_thread::sleep_for(std::chrono::milliseconds{100}); }
+  };
+  auto chosen = seeded();
+  chosen.run_until_sign = true;
+  chosen.max_seconds = 0.75;  // 0.4 s at either end
+  CHECK(measure::run(on.variants(), {b_against_a}, chosen).epochs == 8);
+  chosen.max_seconds = 20;
+  CHECK(measure::run(on.variants(), {b_against_a}, chosen).epochs > 8);
 }
 
 TEST_CASE("a cancelled comparison keeps its last interval and is UNPROVEN") {

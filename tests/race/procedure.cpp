@@ -18,6 +18,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 using namespace assay;
@@ -391,6 +393,36 @@ TEST_CASE("progress tells how many are left, and a seed repeats the choices") {
   CHECK(last == static_cast<int>(found.epochs.size()));
   CHECK(std::ranges::count(told, "4 of 4 left") == 7);
   CHECK_THAT(told.front(), contains("qualifying "));
+  CHECK_THAT(told[1], contains("verifying "));
+  CHECK(std::ranges::count(told, "verifying b") == 4);  // both buffer sets, at both ends
+}
+
+TEST_CASE("the checks after the last epoch count against the time of a race") {
+  auto const in = std::make_shared<script>();
+  in->on_verify = [](std::string const&, int) -> std::optional<std::string> {
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    return {};
+  };
+  std::map<std::string, double> const tied{{"a", 1e-3}, {"b", 1e-3}};
+  auto const epochs_in = [&](double seconds) {
+    return run_race<still_clock>(variants_of(in, tied), {.max_seconds = seconds}).epochs.size();
+  };
+  CHECK(epochs_in(0.15) == 1);  // four checks take 0.2 s, and all else no time
+  CHECK(epochs_in(0.5) > 1);
+}
+
+TEST_CASE("checks that take most of the time are noted") {
+  auto const in = std::make_shared<script>();
+  in->on_verify = [](std::string const&, int) -> std::optional<std::string> {
+    std::this_thread::sleep_for(std::chrono::milliseconds{300});
+    return {};
+  };
+  std::map<std::string, double> const two{{"a", 1e-3}, {"b", 1.5e-3}};
+  auto const noted = run_race<still_clock>(variants_of(in, two), {.max_seconds = 1.5});
+  REQUIRE(noted.notes.size() == 1);
+  CHECK_THAT(noted.notes[0],
+             contains("checks of results took 2 s, which count against max_seconds = 1.5: "));
+  CHECK(run_race(variants_of(in, two), {.max_seconds = 10}).notes.empty());
 }
 
 TEST_CASE("what cannot race is refused in one line") {

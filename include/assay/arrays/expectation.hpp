@@ -8,6 +8,7 @@
 #include <assay/arrays/element_errors.hpp>
 #include <assay/arrays/matrix.hpp>
 #include <assay/arrays/right_values.hpp>
+#include <assay/arrays/right_values_memo.hpp>
 #include <assay/arrays/row_layout.hpp>
 #include <assay/arrays/tolerance.hpp>
 #include <assay/arrays/wide_number.hpp>
@@ -18,7 +19,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -57,11 +57,6 @@ class expectation {
   virtual std::optional<std::string> mismatch(checked_array const& of) = 0;
 };
 
-/// A right value that is none.
-struct no_right_value : std::invalid_argument {
-  using invalid_argument::invalid_argument;
-};
-
 /// Runs the caller's function of an array. Names the array where it throws.
 template <class Call>
 auto naming_array(std::size_t index, Call const& call) {
@@ -97,16 +92,20 @@ class judged_elements final : public expectation {
 class expected_elements final : public expectation {
  public:
   /// `has_rule`: the tolerance is that of a computation, such as a sum.
-  expected_elements(std::size_t size, right_values right, tolerance allowed, bool has_rule)
-      : size_(size), right_(std::move(right)), allowed_(allowed), has_rule_(has_rule) {}
+  expected_elements(std::size_t size, right_values right, tolerance allowed, bool has_rule,
+                    shared_place shared = {})
+      : size_(size),
+        right_(std::move(right)),
+        allowed_(allowed),
+        has_rule_(has_rule),
+        shared_(std::move(shared)) {}
 
   /// Copies the array back in pieces of 16 MiB: fresh host memory for a whole array takes longer to
   /// map than its copy takes.
   std::optional<std::string> mismatch(checked_array const& of) override {
-    if (right_.of == right_values::form::whole && values_.empty()) {
-      std::vector<std::byte> values(size_ * bytes_of(right_.wanted));
-      naming_array(of.index, [&] { right_.write(0, size_, values.data(), nullptr); });
-      values_ = std::move(values);
+    if (!values_) {
+      values_ =
+          naming_array(of.index, [&] { return kept_values(right_, size_, shared_, of.index); });
     }
     std::size_t const piece = (std::size_t{16} << 20U) / bytes_of(right_.type);
     auto const got =
@@ -160,8 +159,8 @@ class expected_elements final : public expectation {
   void write(part& to, std::size_t first, std::size_t count) const {
     alignas(wide_number) std::array<std::byte, step * sizeof(wide_number)> written;
     std::byte const* from = written.data();
-    if (right_.of == right_values::form::whole) {
-      from = values_.data() + first * bytes_of(right_.wanted);
+    if (values_) {
+      from = values_->data() + first * bytes_of(right_.wanted);
     } else {
       right_.write(first, count, written.data(), to.errors.data());
     }
@@ -315,7 +314,8 @@ class expected_elements final : public expectation {
   right_values right_;
   tolerance allowed_;
   bool has_rule_;
-  std::vector<std::byte> values_;  // the whole-array form writes them once
+  shared_place shared_;
+  right_values_memo::values values_{};  // of the whole-array form, and those that are shared
 };
 
 }  // namespace assay::arrays::detail

@@ -5,6 +5,7 @@
 
 #include <assay/core/requirements.hpp>
 
+#include <ranges>
 #include <span>
 #include <type_traits>
 #include <utility>

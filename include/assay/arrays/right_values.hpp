@@ -52,7 +52,9 @@ template <numeric T, class F>
 right_values right_values_by(F f) {
   using whole = std::conditional_t<std::is_integral_v<T>, T, double>;
   using form = right_values::form;
-  if constexpr (std::is_invocable_v<F const&, std::size_t>) {
+  if constexpr (std::is_same_v<F, right_values>) {
+    return f;  // one of several arrays
+  } else if constexpr (std::is_invocable_v<F const&, std::size_t>) {
     using result = std::remove_cvref_t<std::invoke_result_t<F const&, std::size_t>>;
     if constexpr (std::is_integral_v<T>) {
       static_assert(std::is_integral_v<result>,

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <assay/arrays/array_view.hpp>
+#include <assay/arrays/joint_values.hpp>
 #include <assay/arrays/kept_range.hpp>
 #include <assay/arrays/matrix.hpp>
 #include <assay/arrays/right_values.hpp>
+#include <assay/arrays/shared_right_values.hpp>
 #include <assay/arrays/special_values.hpp>
 #include <assay/arrays/tolerance.hpp>
 #include <assay/core/random.hpp>
@@ -19,6 +21,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -27,6 +30,7 @@ namespace assay {
 
 namespace arrays {
 class array_store;
+struct setup_state;
 }  // namespace arrays
 
 /// Declares what a workload reads, writes and must compute; the one way to make arrays.
@@ -62,6 +66,13 @@ class setup {
   /// shift arrays begin them at other multiples of the element's size. Rows of a `matrix` begin at
   /// such multiples too, unless the caller gives their leading dimension.
   setup& align(std::size_t bytes);
+  /// Says that the right values of expectations that follow are those of all setups that share the
+  /// same object. The first setup computes them by its functions. A setup with the same seed,
+  /// inputs and scalars takes them, and any other one computes its own. The n-th expectation of one
+  /// setup is the n-th of all. A setup that takes values calls its own `f(i)` for 66 elements, and
+  /// throws unless it returns the same bits. No element of `f(std::span)` can be computed alone:
+  /// that such functions compute the same is the caller's word. Values with errors are not shared.
+  setup& share(shared_right_values const& with);
 
   /// An input of n random numbers.
   /// For `__half`, `__nv_bfloat16`, `__nv_fp8_e4m3` and `__nv_fp8_e5m2`, floats of the range are
@@ -180,25 +191,28 @@ class setup {
   /// A right value of NaN is refused by `verify`, unless `tolerance::nan` permits it, the permitted
   /// error of the third form is 0, or arrays of this setup have `special_values::nan` or
   /// `special_values::infinities`.
-  template <arrays::numeric T, class F>
-  void expect(array_view<T> array, F f, tolerance allowed = default_tolerance<T>) {
+  ///
+  /// The third argument may be the errors of a computation: `sum_of`, `dot_of`, `exp_of`,
+  /// `softmax_of` or `normalised_of`.
+  template <arrays::numeric T, class F, permitted_error Allowed = tolerance>
+  void expect(array_view<T> array, F f, Allowed allowed = default_tolerance<T>) {
     expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
-                  allowed, false);
-  }
-  /// The same with the errors of a computation: `sum_of`, `dot_of`, `exp_of`, `softmax_of` or
-  /// `normalised_of`.
-  template <arrays::numeric T, class F>
-  void expect(array_view<T> array, F f, std::same_as<rounding_rule> auto of) {
-    expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
-                  tolerance_for<T>(of), true);
+                  tolerance_for<T>(allowed), std::same_as<Allowed, rounding_rule>);
   }
   /// The same for rows: `f(std::size_t row, std::size_t column)` returns an expected element. The
   /// other forms, and the functions below, see all elements of the array, padding too.
-  template <arrays::numeric T, class F, class Allowed = tolerance>
+  template <arrays::numeric T, class F, permitted_error Allowed = tolerance>
   requires std::is_invocable_v<F const&, std::size_t, std::size_t>
   void expect(matrix_view<T> array, F f, Allowed allowed = default_tolerance<T>) {
     array_view<T> const& all = array;
     expect(all, arrays::detail::by_index(array.rows_, std::move(f)), allowed);
+  }
+  /// The same of several arrays by one function, which runs once for all of them:
+  /// `expect(std::tie(y, mean), [=](std::span<double> y, std::span<double> mean) {...})`.
+  /// Tolerances or rounding rules follow: one for each array, one for all, or none.
+  template <class... Views, class F, class... Allowed>
+  void expect(std::tuple<Views...> const& several, F f, Allowed... allowed) {
+    arrays::detail::expect_jointly(*this, several, std::move(f), allowed...);
   }
   template <class T, class F>
   requires(!arrays::numeric<T>)
@@ -209,29 +223,21 @@ class setup {
   /// The same by another implementation, for sizes whose right values a host computes too slowly.
   /// `reference(T* out, cudaStream_t)`, or `reference(T* out)` on the host, writes what is right.
   /// It reads inputs alone, and runs once, at the first check, on the stream of the arrays.
-  template <arrays::numeric T, class F>
-  void expect_from(array_view<T> array, F reference, tolerance allowed = default_tolerance<T>) {
+  template <arrays::numeric T, class F, permitted_error Allowed = tolerance>
+  void expect_from(array_view<T> array, F reference, Allowed allowed = default_tolerance<T>) {
     arrays::detail::right_values only_types;
     only_types.type = arrays::element_of<T>;
     expect_results(array.data_, array.size_, arrays::detail::reference_by<T>(std::move(reference)),
-                   std::move(only_types), allowed);
-  }
-  template <arrays::numeric T, class F>
-  void expect_from(array_view<T> array, F reference, std::same_as<rounding_rule> auto of) {
-    expect_from(array, std::move(reference), tolerance_for<T>(of));
+                   std::move(only_types), tolerance_for<T>(allowed));
   }
   /// The same with a function for `expect`, which checks the results of the reference in arrays of
   /// at most 65,536 elements.
-  template <arrays::numeric T, class F, class Right>
-  requires(!std::same_as<Right, tolerance> && !std::same_as<Right, rounding_rule>)
+  template <arrays::numeric T, class F, class Right, permitted_error Allowed = tolerance>
+  requires(!permitted_error<Right>)
   void expect_from(array_view<T> array, F reference, Right f,
-                   tolerance allowed = default_tolerance<T>) {
+                   Allowed allowed = default_tolerance<T>) {
     expect_results(array.data_, array.size_, arrays::detail::reference_by<T>(std::move(reference)),
-                   arrays::detail::right_values_by<T>(std::move(f)), allowed);
-  }
-  template <arrays::numeric T, class F, class Right>
-  void expect_from(array_view<T> array, F reference, Right f, std::same_as<rounding_rule> auto of) {
-    expect_from(array, std::move(reference), std::move(f), tolerance_for<T>(of));
+                   arrays::detail::right_values_by<T>(std::move(f)), tolerance_for<T>(allowed));
   }
   /// Checks an array of `output` or `inout` by `judge(std::span<T const> got)`, which returns the
   /// error as a `std::optional<std::string>`. For results that are checked without computing them
@@ -248,8 +254,7 @@ class setup {
   /// Selects the values of scalars that are declared from now on. All numbers from 0 on together
   /// select all combinations of values.
   setup& choose_scalars(std::uint64_t number);
-  /// Selects the leading dimensions that the setup chooses from now on, below
-  /// `arrays::row_layouts`. With 0 there is no padding; else matrices differ from each other.
+  /// Selects leading dimensions from now on, below `arrays::row_layouts`; 0 is without padding.
   setup& choose_rows(std::size_t layout);
   /// The scalars in words, such as "alpha = 0.5, beta = 0", and leading dimensions that were chosen
   /// with padding; empty without any.
@@ -276,7 +281,7 @@ class setup {
   double flops() const noexcept;
 
  private:
-  struct state;
+  using state = arrays::setup_state;
   explicit setup(std::unique_ptr<state> made) noexcept;
 
   /// An array of the store. `source` has the elements that it starts with, where these lie in host

@@ -7,8 +7,10 @@
 #include <assay/arrays/declaration_checks.hpp>
 #include <assay/arrays/expectation.hpp>
 #include <assay/arrays/reference_elements.hpp>
+#include <assay/arrays/right_values_memo.hpp>
 #include <assay/arrays/row_layout.hpp>
 #include <assay/arrays/setup.hpp>
+#include <assay/arrays/setup_state.hpp>
 #include <assay/arrays/special_elements.hpp>
 
 #include <algorithm>
@@ -29,98 +31,6 @@
 #include <vector>
 
 namespace assay {
-
-/// What a setup has declared.
-struct setup::state {
-  struct entry {
-    void* data = nullptr;
-    std::size_t bytes = 0, elements = 0;
-    arrays::detail::poison_byte poison{};
-    bool is_input = false;
-    void* start = nullptr;  // null but for `inout`
-    std::unique_ptr<arrays::detail::expectation> expected{};
-    std::span<std::byte const> callers{};  // the caller's elements of `from`, `inout`, `output_in`
-    bool writes = false;                   // those elements, or copies of them
-    bool must_stay_zeros = false;
-    matrix rows{};
-  };
-
-  /// The entry of an array that calls write.
-  entry& written(void* data) {
-    for (auto& each : arrays) {
-      if (each.data == data && (each.poison || each.start != nullptr)) { return each; }
-    }
-    throw std::invalid_argument(
-        "setup.expect needs an array that output or inout of the same setup returned");
-  }
-
-  /// Elements of the caller that a call reads must not be written as another array: the two would
-  /// be one array in some stores, and two copies in others.
-  void require_apart(char const* call, std::span<std::byte const> of, bool writes) const {
-    for (std::size_t i = 0; i < arrays.size(); ++i) {
-      if (!(writes || arrays[i].writes)) { continue; }
-      assay::detail::require_apart(call, of, i, arrays[i].callers);
-    }
-  }
-
-  /// An array at `at`, or in new memory of the store where that is null.
-  entry& add(char const* call, std::size_t n, std::size_t element_bytes, void* at = nullptr) {
-    auto const most =
-        static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / element_bytes;
-    if ((n == 0 && !told.may_be_empty) || n > most) {
-      throw std::invalid_argument(std::string{"setup."} + call + ": an array of " +
-                                  std::to_string(n) + " elements; 1 to " + std::to_string(most) +
-                                  " are allowed");
-    }
-    auto const size = n * element_bytes;
-    auto const step = element_bytes % told.alignment == 0 ? element_bytes : told.alignment;
-    arrays.push_back({at != nullptr ? at : store->allocate(size, step), size, n});
-    arrays.back().rows = std::exchange(rows, {});
-    return arrays.back();
-  }
-
-  /// An array that no call writes, shared with the first lane; `fresh` says whether it is new. The
-  /// caller's memory serves as it is where the store takes such memory.
-  entry& add_input(char const* call, std::size_t n, std::size_t element_bytes,
-                   void const* callers) {
-    auto const index = arrays.size();
-    auto* at = index < shared.size() ? shared[index] : nullptr;
-    if (at == nullptr && store->takes_callers_memory()) { at = const_cast<void*>(callers); }
-    fresh = at == nullptr;
-    auto& made = add(call, n, element_bytes, at);
-    made.is_input = true;
-    return made;
-  }
-
-  void note(std::string const& words) { scalars += (scalars.empty() ? "" : ", ") + words; }
-
-  void keep_start() {
-    auto& last = arrays.back();
-    last.start = store->allocate(last.bytes);
-    store->copy(last.start, last.data, last.bytes);
-  }
-
-  std::shared_ptr<arrays::array_store> store;
-  std::uint64_t seed = 0;
-  std::vector<entry> arrays{};
-  std::vector<void*> shared{};  // arrays of the first lane; null where an array is not shared
-  std::vector<std::shared_ptr<std::vector<std::byte>>> kept{};  // elements of special values
-  std::uint64_t choice = 0;  // of scalars; each declaration takes a digit of it
-  std::string scalars{};     // in words
-  matrix rows{};             // of the array that is declared next
-  std::size_t laid_out = 0;  // matrices whose leading dimension was chosen
-  struct {
-    special_values special = special_values::none;
-    std::size_t alignment = 1, layout = 0;
-    bool may_be_empty = false;
-    bool has_nan = false;  // an array has NaN or infinities on purpose
-    bool finite = false, unordered = false;
-  } told{};  // what other lanes know too
-  bool fresh = true;
-  worst_error worst{};
-  double bytes = 0;
-  double flops = 0;
-};
 
 ASSAY_INLINE setup::setup(std::shared_ptr<arrays::array_store> store, std::uint64_t seed)
     : state_(new state{std::move(store), seed}) {}
@@ -164,6 +74,12 @@ ASSAY_INLINE setup& setup::align(std::size_t bytes) {
   state_->told.alignment = bytes;
   return *this;
 }
+ASSAY_INLINE shared_right_values::shared_right_values()
+    : memo_(std::make_shared<arrays::detail::right_values_memo>()) {}
+ASSAY_INLINE setup& setup::share(shared_right_values const& with) {
+  state_->shared_values = {with.memo_};
+  return *this;
+}
 ASSAY_INLINE void setup::moves(double bytes) {
   detail::require_amount("moves", bytes);
   state_->bytes = bytes;
@@ -183,6 +99,7 @@ ASSAY_INLINE std::size_t setup::choose(std::size_t count) {
   return index;
 }
 ASSAY_INLINE void setup::note_scalar(std::string name, double value) {
+  state_->declared = random_bits(state_->declared, arrays::to_bits(value));
   state_->note(std::move(name) + " = " + arrays::detail::in_text(value, 6));
 }
 ASSAY_INLINE setup& setup::choose_rows(std::size_t layout) {
@@ -227,6 +144,7 @@ ASSAY_INLINE setup::declared_memory setup::declare_random(char const* call, std:
             told.special, n, range, seed, state_->rows.size() == 0 ? n : state_->rows.columns)));
     return declare_copy(call, *kept, element_bytes, written);
   }
+  state_->declared = arrays::detail::hash_of(range, n, seed, state_->declared);
   auto& made = written ? state_->add(call, n, element_bytes)
                        : state_->add_input(call, n, element_bytes, nullptr);
   if (written || state_->fresh) { state_->store->fill_random(made.data, n, range, seed); }
@@ -278,8 +196,11 @@ ASSAY_INLINE void setup::expect_values(void* array, std::size_t size,
                                        arrays::detail::right_values right, tolerance allowed,
                                        bool has_rule) {
   allowed = detail::required(allowed, state_->told.has_nan);
+  auto& sharing = state_->shared_values;
+  if (sharing.memo) { sharing.inputs = state_->inputs(); }
   state_->written(array).expected = std::make_unique<arrays::detail::expected_elements>(
-      size, std::move(right), allowed, has_rule);
+      size, std::move(right), allowed, has_rule, sharing);
+  ++sharing.expectation;
 }
 ASSAY_INLINE void setup::expect_results(void* array, std::size_t size,
                                         arrays::detail::reference_run reference,

@@ -7,6 +7,7 @@
 #include <assay/core/random.hpp>
 
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <type_traits>
@@ -62,6 +63,15 @@ constexpr tolerance tolerance_for(rounding_rule rule) {
   }
   return allowed;
 }
+
+template <arrays::numeric>
+constexpr tolerance tolerance_for(tolerance allowed) {
+  return allowed;
+}
+
+/// What an expectation permits.
+template <class A>
+concept permitted_error = std::same_as<A, tolerance> || std::same_as<A, rounding_rule>;
 
 /// For sums of so many terms, each of a magnitude up to `largest`, added in any order.
 ///

@@ -8,11 +8,13 @@
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/measure/subject_runner.hpp>
+#include <assay/stats/number_text.hpp>
 #include <assay/stats/random_source.hpp>
 #include <assay/stats/randomised_blocks.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -64,6 +66,17 @@ class epoch_loop {
   virtual void look_at(subjects const&) {}
 
   double elapsed() const { return now_() - begin_; }
+
+  /// Adds a caveat where checks took most of the permitted time, which leaves fewer epochs.
+  void note_checks() {
+    auto const seconds = runner_.checking_seconds();
+    if (seconds < least_noted_seconds || seconds < options_.max_seconds / 2) { return; }
+    caveats_.push_back(
+        "checks of results took " + std::to_string(std::llround(seconds)) +
+        " s, which count against max_seconds = " + stats::number_text(options_.max_seconds) +
+        ": one expect for several outputs, and setup.share among variants, compute "
+        "right values once");
+  }
 
   /// Begins an epoch.
   void open(int number) {
@@ -140,6 +153,8 @@ class epoch_loop {
   }
 
  private:
+  static constexpr double least_noted_seconds = 1;
+
   /// The subjects live to the end of the epoch, so that the timed ones can be verified.
   bool run_together(std::vector<std::size_t> const& instances) {
     auto built = prepare(shuffled(instances));

@@ -28,7 +28,8 @@ struct options {
   double alpha = 0.05;     ///< false-alarm rate over all interim analyses and contrasts together
   std::uint64_t seed = 0;  ///< 0: draws a seed, which the result records
   int max_epochs = 96;     ///< analyses come after 8 (one contrast), 12, 16, 24, 48 and 96
-  /// After the first analysis, no epoch begins unless the next analysis is expected before this.
+  /// After the first analysis, no epoch begins unless the next analysis, and the verification after
+  /// it, are expected before this.
   double max_seconds = 10;
   /// Decides the verdict; if not given: `gpu` for launches, `wall` for host calls and pipelines.
   std::optional<measure::clock> clock{};

@@ -78,6 +78,7 @@ class procedure final : epoch_loop {
                     ? "; no other variant was in memory: make this variant smaller"
                     : "; the timed results could not be verified: make the variants smaller");
     } catch (interruption const& cause) { end_early(cause); }
+    note_checks();
     end_.caveats = caveats_;
     conclude(variants_, contrasts_, options_, effects_, launches_, end_, record_);
     record_.seconds = elapsed();
@@ -165,13 +166,18 @@ class procedure final : epoch_loop {
     return all_settled;
   }
 
-  /// True when the next analysis would come too late; never before the first one.
+  /// True when the next analysis, and the verification after it, would come too late; never before
+  /// the first one.
   bool out_of_time() const {
     if (!end_.last_analysis) { return false; }
     auto const next = std::find_if(analyses_.begin(), analyses_.end(),
                                    [&](auto const& at) { return at.epochs > effects_.epochs(); });
-    return next == analyses_.end() ||
-           elapsed() * next->epochs / effects_.epochs() > options_.max_seconds;
+    if (next == analyses_.end()) { return true; }
+    bool const at_ends = options_.verify == verification::at_ends && !one_at_a_time_;
+    double const once = at_ends ? runner_.checking_seconds() : 0;
+    double const last = at_ends ? runner_.checking_seconds(variants_.size()) : 0;
+    return once + (elapsed() - once) * next->epochs / effects_.epochs() + last >
+           options_.max_seconds;
   }
 
   std::vector<contrast> const& contrasts_;

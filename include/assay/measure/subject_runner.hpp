@@ -125,7 +125,16 @@ class subject_runner {
         instances_(variants.size() + (chosen.hidden_control ? 1 : 0)),
         primary_(chosen.clock.value_or(clock::wall)) {}
 
+  /// The step that `tell` names before each verification, followed by the label.
+  static constexpr std::string_view verifying = "verifying ";
+
   std::size_t instances() const noexcept { return instances_; }
+  /// The seconds of all verifications so far.
+  double checking_seconds() const noexcept { return checking_.count(); }
+  /// The seconds that one more verification of so many subjects is expected to take.
+  double checking_seconds(std::size_t subjects) const noexcept {
+    return checks_ == 0 ? 0 : checking_.count() / checks_ * 2 * static_cast<double>(subjects);
+  }
   /// The label of an instance's variant.
   std::string const& label(std::size_t instance) const {
     return variants_[variant_of(instance)].label;
@@ -179,10 +188,13 @@ class subject_runner {
 
   /// The control's second instance has the code of the first, and is not verified again.
   void verify(subjects const& built, char const* when, stats::random_source& from) {
-    tell("verifying");
     for_each_set(built, from, [&](std::size_t i, int set) {
       if (i >= variants_.size()) { return; }
+      tell(std::string{verifying} + label(i));
+      auto const begin = std::chrono::steady_clock::now();
       auto const wrong = guarded(i, "verifying", [&] { return built[i]->verify(set); });
+      checking_ += std::chrono::steady_clock::now() - begin;
+      ++checks_;
       if (!wrong) { return; }
       throw interruption{
           verdict::wrong_answer,
@@ -317,6 +329,8 @@ class subject_runner {
   std::size_t instances_;
   clock primary_;
   double with_preparation_ = 0;  ///< the longest launch of the last warm-up and what preceded it
+  std::chrono::duration<double> checking_{};
+  int checks_ = 0;
   epoch now_;
 };
 

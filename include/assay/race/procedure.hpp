@@ -43,6 +43,7 @@ class race_procedure final : epoch_loop {
     } catch (interruption const& cause) { record_.failure = cause.reason; }
     record_.seconds = earlier_seconds_ + elapsed();
     record_.launches = launches_;
+    note_checks();
     for (auto const& each : caveats_) { (void)add_distinct(record_.notes, each); }
     judge(record_, statistics());
     return std::move(record_);
@@ -194,7 +195,8 @@ class race_procedure final : epoch_loop {
 
   /// The time of an epoch is the mean of all its cells: none is left out because it is long.
   bool close(subjects& built) override {
-    out_of_time_ = elapsed() > options_.max_seconds;  // once: the last epoch has to know it
+    // Once: the last epoch has to know it, because its subjects are verified.
+    out_of_time_ = elapsed() + runner_.checking_seconds(racing().size()) > options_.max_seconds;
     if (!current_.record.dropped.empty()) {
       drop(static_cast<int>(record_.epochs.size()));
       return over();

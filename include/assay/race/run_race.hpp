@@ -3,6 +3,7 @@
 /// `run_race`: a race over variants of any kind.
 #pragma once
 
+#include <assay/measure/subject_runner.hpp>
 #include <assay/measure/validate.hpp>
 #include <assay/race/procedure.hpp>
 #include <assay/race/result.hpp>
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -75,8 +77,16 @@ race_result run_race(std::vector<variant> const& candidates, options const& chos
   before.failure.clear();
   auto racing = chosen;
   racing.hidden_control = false;
-  racing.progress = {};  // the runner's steps are too small to tell
-  return detail::race_procedure{candidates, racing, chosen.progress, std::move(before),
+  // Of the runner's steps only verification may be long.
+  int epoch = 1;
+  auto const tell = [&](int in, int of, std::string_view what) {
+    epoch = in;
+    if (chosen.progress) { chosen.progress(in, of, what); }
+  };
+  racing.progress = [&](int, int of, std::string_view what) {
+    if (what.starts_with(detail::subject_runner::verifying)) { tell(epoch, of, what); }
+  };
+  return detail::race_procedure{candidates, racing, tell, std::move(before),
                                 detail::seconds_of<Clock>}
       .run();
 }

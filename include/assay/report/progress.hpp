@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The progress of a comparison: one line, rewritten on a terminal, or a line every ten seconds.
+/// The progress of a comparison: one line, rewritten on a terminal, or a line after one second and
+/// then every ten.
 #pragma once
 
 #include <assay/report/format.hpp>
@@ -33,7 +34,7 @@ inline std::string progress_text(int epoch, int of, std::string_view what, doubl
 enum class progress_form {
   none,
   in_place,  ///< for a terminal: one line, rewritten at most ten times a second
-  appended,  ///< for a file or a pipe: a line every ten seconds
+  appended,  ///< for a file or a pipe: a line after one second, and then every ten seconds
 };
 
 /// The form for standard error.
@@ -64,7 +65,7 @@ class progress_line {
                                 : clock::duration{std::chrono::seconds{10}};
     if (!begin_) {
       begin_ = now;
-      shown_ = in_place ? now - apart : now;
+      shown_ = now - apart + std::chrono::seconds{in_place ? 0 : 1};  // a short run tells nothing
     }
     if (now - shown_ < apart) { return; }
     shown_ = now;
