@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is the kernel that a search or a model has written really faster, and honest? A problem is a
-// program that calls assay::serve_problem; a candidate is a shared library, or a program too.
+// program that calls assay::serve_problem; a candidate is a shared library.
 // assay-uses: cli
 // assay-test-args: --help
 
@@ -34,8 +34,7 @@ void declare(CLI::App& app, referee_request& into) {
   app.set_help_flag("--help,-h", "print this text");
   app.add_option("PROBLEM", into.problem, "a program that calls assay::serve_problem")->required();
   app.add_option("CANDIDATE", into.candidates,
-                 "shared libraries, or programs that call assay::serve_candidate; none: their "
-                 "names come from standard input, one a line");
+                 "shared libraries; none: their names come from standard input, one a line");
   app.add_flag("--json", into.json, "one line of JSON for each candidate");
   app.add_flag("--untimed", into.untimed, "only look for charges");
   shown(app.add_option("--margin", into.margin, "a difference smaller than this does not matter"));
@@ -89,9 +88,8 @@ int main(int argc, char** argv) {
   referee_request asked;
   CLI::App app{
       "Judges candidates: kernels from outside, as shared libraries with the symbols of "
-      "assay/referee/candidate.h, or as programs. Looks for the cheats and errors that "
-      "docs/referee.md "
-      "names, then times what is left against the reference of the problem.",
+      "assay/referee/candidate.h. Looks for the cheats and errors that docs/referee.md names, "
+      "then times what is left against the reference of the problem.",
       "assay_referee"};
   declare(app, asked);
   return cli::guarded(app, argc, argv, [&] { return run(asked); }, std::cout, std::cerr);

@@ -2,6 +2,7 @@
 // The referee over the candidates of tests/referee/device_candidates.cu: cheats are named, honest
 // ones are not accused, and what a device does not survive has one line.
 // assay-test-timeout: 900
+#include <assay/referee/device_candidate_place.cuh>
 #include <assay/referee/run_referee.hpp>
 
 #include <map>
@@ -59,10 +60,6 @@ TEST_CASE("honest kernels are timed, and a late cheat is found behind it") {
     REQUIRE(found.timed.has_value());
     CHECK(found.timed->failure.empty());
   }
-  auto const program = referee.judge("program", device_problem, "");
-  INFO(assay::report::json_line(program));
-  CHECK_FALSE(program.is_accused());
-  CHECK(program.timed.has_value());
   auto const found = referee.judge("idle-once-timed");
   INFO(assay::report::json_line(found));
   REQUIRE(found.is_accused());
@@ -74,4 +71,17 @@ TEST_CASE("a device that a candidate has spoilt is that candidate's alone") {
   CHECK_THAT(referee.judge("bad-address").charges.at(0).text, contains("cudaError"));
   CHECK_THAT(referee.judge("bad-launch").charges.at(0).text, contains("a call returned 7"));
   CHECK_FALSE(referee.judge("plain").is_accused());
+}
+
+TEST_CASE("FLOPs have a ceiling on devices whose data sheet is known") {
+  using namespace assay::referee_detail;
+  STATIC_REQUIRE(flops_per_clock(75) == 0);
+  device_candidate_place place{assay::on::device{}};
+  auto const most = place.flops_ceiling();
+  int major = 0;
+  assay::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+  if (major != 9) { return; }
+  REQUIRE(most.has_value());
+  CHECK(most->per_second > 1e15);  // the smaller boards of the generation, and the largest one
+  CHECK(most->per_second < 3e15);
 }

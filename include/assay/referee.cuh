@@ -13,9 +13,6 @@ namespace assay {
 /// given.
 int serve_device_problem(problem const& of, on::device place = {});
 
-/// A candidate on a device as a program of its own; see `serve_candidate`.
-int serve_device_candidate(problem const& of, candidate_function work, on::device place = {});
-
 }  // namespace assay
 
 #ifndef ASSAY_COMPILED

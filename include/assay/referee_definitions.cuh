@@ -7,20 +7,12 @@
 #include <assay/referee/device_candidate_place.cuh>
 
 #include <memory>
-#include <utility>
 
 namespace assay {
 
 ASSAY_INLINE int serve_device_problem(problem const& of, on::device place) {
   return referee_detail::serve_on(
-      of, {}, [place] { return std::make_unique<referee_detail::device_candidate_place>(place); });
-}
-
-ASSAY_INLINE int serve_device_candidate(problem const& of, candidate_function work,
-                                        on::device place) {
-  return referee_detail::serve_on(of, std::move(work), [place] {
-    return std::make_unique<referee_detail::device_candidate_place>(place);
-  });
+      of, [place] { return std::make_unique<referee_detail::device_candidate_place>(place); });
 }
 
 }  // namespace assay

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The problem of the device tests, of 50 us on an H100: y = a x + 1 over 2^24 floats. Under other
-/// names than its own this program is an honest candidate.
+/// The problem of the device tests, of 50 us on an H100: y = a x + 1 over 2^24 floats.
 #include <assay/referee.cuh>
 
 #include <cstddef>
-#include <filesystem>
 #include <vector>
 
 #include "device_work.cuh"
 
-int main(int, char** argv) {
+int main() {
   assay::problem of;
   of.sizes = {std::size_t{1} << 24, 1 << 16};
   of.held_back = {1, 4'097, (1 << 20) + 13};
@@ -20,6 +18,7 @@ int main(int, char** argv) {
     auto const y = make.output<float>(n);
     make.expect(y, [x, a](std::size_t i) { return a * x.seeded(i) + 1; });
     make.moves(8.0 * static_cast<double>(n));
+    make.does(2.0 * static_cast<double>(n));
     return std::vector{a};
   };
   of.reference = [](void* const* buffers, std::size_t const* sizes, int, double const* scalars, int,
@@ -27,7 +26,5 @@ int main(int, char** argv) {
     device_task const task{buffers, sizes, scalars};
     return task.run(static_cast<cudaStream_t>(stream));
   };
-  bool const is_problem = std::filesystem::path{argv[0]}.filename() == "referee_device_problem";
-  return is_problem ? assay::serve_device_problem(of)
-                    : assay::serve_device_candidate(of, of.reference);
+  return assay::serve_device_problem(of);
 }

@@ -27,9 +27,8 @@ class tried {
         std::chrono::seconds timeout = std::chrono::seconds{60})
       : library_(library), session_({problem}, options(timed, timeout, folder_ / "compared")) {}
 
-  referee_result judge(std::string const& name, char const* library = nullptr,
-                       char const* ending = ".so") {
-    auto const path = folder_ / (name + ending);
+  referee_result judge(std::string const& name, char const* library = nullptr) {
+    auto const path = folder_ / (name + ".so");
     std::filesystem::remove(folder_ / "compared");
     std::filesystem::create_symlink(library != nullptr ? library : library_, path);
     auto found = session_.judge(path.string());

@@ -56,19 +56,15 @@ inline std::vector<listed_child> children_of(::pid_t parent) {
 class adopted_orphans {
  public:
   adopted_orphans() {
-    leave_alone_children();
+    if (has_children()) {
+      for (auto const& each : children_of(::getpid())) { before_.push_back(each.pid); }
+    }
     ::prctl(PR_GET_CHILD_SUBREAPER, &was_);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   }
   adopted_orphans(adopted_orphans const&) = delete;
   adopted_orphans& operator=(adopted_orphans const&) = delete;
   ~adopted_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, was_); }
-
-  /// From now on the children that are there are left alone too.
-  void leave_alone_children() {
-    if (!has_children()) { return; }
-    for (auto const& each : children_of(::getpid())) { before_.push_back(each.pid); }
-  }
 
   /// True if there are orphans.
   bool has_any() const {

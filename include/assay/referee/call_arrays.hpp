@@ -10,9 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <functional>
-#include <ios>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -101,31 +99,6 @@ class call_arrays {
         false, [this](auto const& each) { return place_.sampled_checksum(each.data, each.bytes); });
   }
   std::optional<std::string> verify(double slack = 1) { return setup_->verify(slack); }
-  /// Writes all outputs to a file, for another process.
-  void write_outputs(std::string const& path) const {
-    std::ofstream to{path, std::ios::binary};
-    (void)over(false, [&](auto const& each) {
-      std::vector<char> bytes(each.bytes);
-      store_->copy_out(bytes.data(), each.data, each.bytes);
-      to.write(bytes.data(), static_cast<std::streamsize>(each.bytes));
-      return std::uint64_t{0};
-    });
-    if (!to.flush()) { throw std::runtime_error("cannot write " + path); }
-  }
-  /// Takes the outputs of such a file.
-  void read_outputs(std::string const& path) {
-    std::ifstream from{path, std::ios::binary};
-    (void)over(false, [&](auto const& each) {
-      std::vector<char> bytes(each.bytes);
-      from.read(bytes.data(), static_cast<std::streamsize>(each.bytes));
-      store_->copy_in(each.data, bytes.data(), each.bytes);
-      return std::uint64_t{0};
-    });
-    store_->finish();
-    if (!from || from.peek() != std::ifstream::traits_type::eof()) {
-      throw std::runtime_error("the outputs have another size than those of the problem");
-    }
-  }
   /// Names the first array with changed red zones.
   std::optional<std::string> damaged() {
     auto const* const data = store_->damaged();

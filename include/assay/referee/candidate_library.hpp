@@ -29,7 +29,9 @@ class candidate_library {
     handle_.reset(::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL));
     if (!handle_) {
       char const* const why = ::dlerror();
-      throw std::invalid_argument(std::string{"cannot be loaded: "} + (why ? why : path));
+      throw std::invalid_argument(std::string{"cannot be loaded: "} + (why ? why : path) +
+                                  "; a candidate is a shared library (g++ -shared -fPIC) that "
+                                  "exports the symbols of <assay/referee/candidate.h>");
     }
     auto const own = *static_cast<int const*>(symbol("assay_candidate_version"));
     if (own != version) {

@@ -62,6 +62,8 @@ class candidate_place {
   virtual std::size_t most_bytes() const = 0;
   /// Bytes per second that no work here can exceed whose call moves so many bytes, measured now.
   virtual machine::ceiling bytes_ceiling(double bytes) = 0;
+  /// FLOPs per second that no work here can exceed; nothing where they are not known.
+  virtual std::optional<machine::ceiling> flops_ceiling() { return {}; }
   /// The bytes in use on the device.
   virtual std::uint64_t device_bytes() { return 0; }
   /// The properties of the device that a process can change, by name.
@@ -75,7 +77,7 @@ class candidate_place {
 };
 
 /// Candidates that have done their work when their call returns.
-class host_candidate_place final : public candidate_place {
+class host_candidate_place : public candidate_place {
  public:
   std::unique_ptr<arrays::array_store> make_store(std::uint64_t seed) override {
     return std::make_unique<arrays::host_array_store>(seed);

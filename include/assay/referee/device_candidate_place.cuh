@@ -36,6 +36,27 @@ __global__ void sum_words(Word const* from, std::uint64_t count, unsigned long l
   atomicAdd(sum, own);
 }
 
+/// Dense operations of the tensor cores of an SM in a clock, at the narrowest type; 0: not known.
+///
+/// From NVIDIA's data sheets and white papers, by rate / SMs / boost clock: A100 1,248 TOP/s of
+/// int4 / 108 / 1.41 GHz; RTX 4090 1,321 TOP/s of int4 / 128 / 2.52 GHz; H100 1,979 TFLOP/s of fp8
+/// / 132 / 1.83 GHz; B200 9 PFLOP/s of fp4 / 148 / 1.86 GHz; RTX 5090 1,676 TFLOP/s of fp4 / 170
+/// / 2.41 GHz.
+constexpr double flops_per_clock(int capability) noexcept {
+  switch (capability) {
+    case 80:
+    case 90:
+      return 8192;
+    case 89:
+    case 120:
+      return 4096;
+    case 100:
+      return 32768;
+    default:
+      return 0;
+  }
+}
+
 /// Candidates on one device. Their stream is `stream()`; the referee looks through another one.
 class device_candidate_place final : public candidate_place {
  public:
@@ -104,6 +125,18 @@ class device_candidate_place final : public candidate_place {
     bool const cached = bytes < 2.0 * attribute(place_, cudaDevAttrL2CacheSize);
     most.per_second *= cached ? 4 : 1.1;
     return most;
+  }
+  /// Boards run faster than their rated clock, by less than 1.3 times: an RTX 4090 reaches 1.25.
+  std::optional<machine::ceiling> flops_ceiling() override {
+    constexpr double hertz_of_attribute = 1e3, most_clock = 1.3;
+    int const capability = 10 * attribute(place_, cudaDevAttrComputeCapabilityMajor) +
+                           attribute(place_, cudaDevAttrComputeCapabilityMinor);
+    double const most = flops_per_clock(capability) *
+                        attribute(place_, cudaDevAttrMultiProcessorCount) * hertz_of_attribute *
+                        attribute(place_, cudaDevAttrClockRate) * most_clock;
+    if (most <= 0) { return {}; }
+    return machine::ceiling{"tensor cores at 1.3 times the rated clock", most,
+                            machine::ceiling::unit::flops};
   }
   std::uint64_t device_bytes() override {
     std::size_t free = 0;

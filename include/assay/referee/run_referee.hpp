@@ -36,9 +36,8 @@ class referee_session {
   /// `std::invalid_argument` where it does not, and for options that cannot be.
   explicit referee_session(std::vector<std::string> problem, referee_options chosen = {});
 
-  /// The verdict on a shared library, whose file name ends in `.so` or has `.so.` in it, or on a
-  /// program that calls `serve_candidate`. A candidate that cannot be judged has a charge of
-  /// `failure`. Throws `std::runtime_error` where the problem's own reference is wrong or fails.
+  /// The verdict on a shared library. A candidate that cannot be judged has a charge of `failure`.
+  /// Throws `std::runtime_error` where the problem's own reference is wrong or fails.
   referee_result judge(std::string const& candidate);
 
  private:

@@ -15,24 +15,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
-
-#include <unistd.h>
 
 namespace assay {
 namespace referee_detail {
@@ -57,16 +50,11 @@ class session {
     auto const begin = steady_clock::now();
     referee_result found;
     found.candidate = candidate;
-    auto const name = candidate.substr(candidate.rfind('/') + 1);
-    bool const is_program = !name.ends_with(".so") && name.find(".so.") == name.npos;
-    std::shared_ptr<process> in;
     examine_reference();
+    auto in = std::exchange(next_, start());
     assay::detail::adopted_orphans adopted;
     try {
-      in = is_program ? started(candidate) : std::exchange(next_, start());
-      adopted.leave_alone_children();
       examine(*in, found);
-      if (is_program && !found.is_accused()) { examine_outputs(*in, found); }
       if (!found.is_accused() && options_.timed) { time(in, found); }
       if (!found.is_accused()) { examine_rest(*in, found); }
     } catch (failed_request const& cause) {
@@ -75,7 +63,7 @@ class session {
     for (auto& each : found.charges) {
       std::replace(each.text.begin(), each.text.end(), '\n', ' ');
     }
-    if (in) { end(std::move(in), adopted); }
+    end(std::move(in), adopted);
     found.seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
     return found;
   }
@@ -89,44 +77,10 @@ class session {
     using runtime_error::runtime_error;
   };
 
-  /// A new file that only this user can read, until this object is gone.
-  struct temporary_file {
-    std::string path = (std::filesystem::temp_directory_path() / "assay-referee-XXXXXX").string();
-    temporary_file() {
-      int const opened = mkstemp(path.data());
-      if (opened < 0) {
-        throw std::system_error(errno, std::generic_category(), "cannot make the file " + path);
-      }
-      close(opened);
-    }
-    ~temporary_file() {
-      std::error_code ignored;
-      std::filesystem::remove(path, ignored);
-    }
-    temporary_file(temporary_file const&) = delete;
-    temporary_file& operator=(temporary_file const&) = delete;
-  };
-
   std::shared_ptr<process> start() const {
-    return std::make_shared<process>(problem_, limits("assay::serve_problem"));
-  }
-
-  /// The limits of a process that calls `function`, which errors name.
-  measure::remote_options limits(std::string_view function) const {
-    auto of = options_.limits;
-    of.required_call = function;
-    return of;
-  }
-
-  /// A candidate that is a program, by its path; a name alone is in the working directory.
-  std::shared_ptr<process> started(std::string const& program) const {
-    auto const path = program.find('/') == program.npos ? "./" + program : program;
-    try {
-      auto const made =
-          std::make_shared<process>(std::vector{path}, limits("assay::serve_candidate"));
-      (void)made->cases();
-      return made;
-    } catch (std::exception const& cause) { throw failed_request{cause.what()}; }
+    auto limits = options_.limits;
+    limits.required_call = "assay::serve_problem";
+    return std::make_shared<process>(problem_, limits);
   }
 
   static measure::served::words ask(process& in, std::string const& doing,
@@ -206,18 +160,6 @@ class session {
     (void)adopted.end_all();
   }
 
-  /// Lets the problem's own program judge the outputs of a program, at every size.
-  void examine_outputs(process& in, referee_result& found) {
-    temporary_file const held;
-    auto const& file = held.path;
-    auto const sizes = references_[0]->request({"sizes"});
-    for (std::size_t i = 1; i < sizes.size() && !found.is_accused(); ++i) {
-      auto const seed = std::to_string(stats::draw_seed());
-      ask(in, "calling", {"write", sizes[i], seed, file});
-      accuses(*references_[0], found, "judging its outputs", {"check", sizes[i], seed, file});
-    }
-  }
-
   /// Its clock, its process, and what stays when it is unloaded.
   static void examine_rest(process& in, referee_result& found) {
     using std::chrono::steady_clock;
@@ -294,16 +236,26 @@ class session {
     auto const seconds = [&](std::size_t which) {
       return found.timed->variants.at(which).seconds[clock].median;
     };
-    if (auto const bytes = found.timed->variants.at(1).bytes; bytes > 0) {
+    struct claim {
+      std::string declared, unit;
+      double amount;
+    };
+    auto const& claimed = found.timed->variants.at(1);
+    for (auto const& [declared, unit, amount] :
+         {claim{"moves", "B", claimed.bytes}, claim{"does", "FLOP", claimed.flops}}) {
+      if (amount <= 0) { continue; }
       using namespace measure::served;
-      auto const most = references_[0]->request({"ceiling", from_double(bytes)});
+      auto const most = references_[0]->request({"ceiling", unit, from_double(amount)});
+      if (most.size() < 2) { continue; }
       auto const per_second = to_number<double>(at(most, 1));
       auto const text = [&](std::size_t which) {
-        return number_text(bytes / seconds(which)) + " B/s where " + at(most, 2) + " reach " +
-               number_text(per_second) + " B/s";
+        return number_text(amount / seconds(which)) + " " + unit + "/s where " + at(most, 2) +
+               " reach " + number_text(per_second) + " " + unit + "/s";
       };
-      if (bytes / seconds(0) > per_second) { refuse_reference(text(0) + ": too many for `moves`"); }
-      if (bytes / seconds(1) > per_second) {
+      if (amount / seconds(0) > per_second) {
+        refuse_reference(text(0) + ": too many for `" + declared + "`");
+      }
+      if (amount / seconds(1) > per_second) {
         found.charges.push_back({charge::kind::impossible_rate, text(1)});
         return;
       }

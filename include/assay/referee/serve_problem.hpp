@@ -14,8 +14,7 @@ namespace referee_detail {
 class candidate_place;
 
 /// Serves a problem on a place that `make` makes, once there is a referee.
-int serve_on(problem const& of, candidate_function own,
-             std::function<std::unique_ptr<candidate_place>()> const& make);
+int serve_on(problem const& of, std::function<std::unique_ptr<candidate_place>()> const& make);
 
 }  // namespace referee_detail
 
@@ -27,10 +26,6 @@ int serve_on(problem const& of, candidate_function own,
 /// `from`, are the same in all calls: a candidate may have them in its code, and is not told from
 /// one that reads them. Those of `setup::scalar` vary.
 int serve_problem(problem const& of);
-
-/// The same for a program that is itself a candidate, with `work` of its own, for the problem of
-/// another program. That program judges the outputs too, whatever `of` says here.
-int serve_candidate(problem const& of, candidate_function work);
 
 }  // namespace assay
 

@@ -27,7 +27,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace assay {
 namespace referee_detail {
@@ -35,8 +34,7 @@ namespace referee_detail {
 using measure::served::at;
 using measure::served::words;
 
-/// Answers the requests of the referee about a problem, for its reference and one candidate: a
-/// library, or a function of this program.
+/// Answers the requests of the referee about a problem, for its reference and one candidate.
 ///
 /// | request                          | reply                                           |
 /// |----------------------------------|-------------------------------------------------|
@@ -44,21 +42,17 @@ using measure::served::words;
 /// | `load PATH SEED`                 | `ok`; an empty path loads the reference         |
 /// | `examine STEP`                   | `ok`, or `wrong KIND TEXT`                      |
 /// | `examined`                       | `ok SECONDS UNDISTURBED SETS`: the least so far |
-/// | `ceiling BYTES`                  | `ok RATE NAME`, for a call that moves so much   |
+/// | `ceiling UNIT AMOUNT`            | `ok RATE NAME` for a call of it; `ok`: none     |
 /// | `state`                          | the same: compares with the state before `load` |
 /// | `clock`                          | `ok NANOSECONDS` of the steady clock            |
 /// | `unload PATH`                    | as `examine`; loads it once more before         |
-/// | `sizes`                          | `ok SIZE ...`, known ones and those held back   |
-/// | `write SIZE SEED FILE`           | `ok`; calls, and writes the outputs to the file |
-/// | `check SIZE SEED FILE`           | as `examine`: judges the outputs of the file    |
 /// | `build NAME EPOCH SEED ...`      | `ok BYTES FLOPS CHECKS SETS`                    |
 /// | `prepare CALLS SPECIAL`          | `ok`; draws the inputs of a cell                |
 /// | `run`                            | `ok SECONDS WALL GPU ...`: all, and a call of it |
 /// | `judge CALL`                     | as `examine`, of one of these calls             |
 class problem_server {
  public:
-  problem_server(candidate_place& where, problem const& of, candidate_function own)
-      : place_(where), problem_(of), own_(std::move(own)) {}
+  problem_server(candidate_place& where, problem const& of) : place_(where), problem_(of) {}
 
   words answer(words const& request) {
     auto const& verb = at(request, 0);
@@ -78,8 +72,11 @@ class problem_server {
               std::to_string(examination_->sets())};
     }
     if (verb == "ceiling") {
-      auto const most = place_.bytes_ceiling(measure::served::to_number<double>(at(request, 1)));
-      return {"ok", measure::served::from_double(most.per_second), most.name};
+      auto const amount = measure::served::to_number<double>(at(request, 2));
+      auto const most =
+          at(request, 1) == "B" ? place_.bytes_ceiling(amount) : place_.flops_ceiling();
+      if (!most) { return {"ok"}; }
+      return {"ok", measure::served::from_double(most->per_second), most->name};
     }
     if (verb == "examine") {
       if (!examination_) { throw std::logic_error("'examine' before 'load'"); }
@@ -95,8 +92,6 @@ class problem_server {
       return {"ok", std::to_string(std::chrono::nanoseconds{now}.count())};
     }
     if (verb == "unload") { return reply(unload(at(request, 1))); }
-    if (verb == "sizes") { return sizes(); }
-    if (verb == "write" || verb == "check") { return exchange(request); }
     if (verb == "build") { return build(request); }
     if (!cells_) { throw std::logic_error("'" + verb + "' before 'build'"); }
     if (verb == "prepare") {
@@ -134,47 +129,18 @@ class problem_server {
   }
 
   void load(std::string const& path, std::uint64_t seed) {
-    if (!own_ && !path.empty()) { library_ = std::make_unique<candidate_library>(path); }
+    if (!path.empty()) { library_ = std::make_unique<candidate_library>(path); }
     examination_.emplace(place_, problem_, candidate(), seed);
   }
 
   candidate_function candidate() const {
-    if (own_) { return own_; }
     if (!library_) { return problem_.reference; }
     return library_->entry();
   }
 
-  words sizes() const {
-    words reply{"ok"};
-    for (auto const* list : {&problem_.sizes, &problem_.held_back}) {
-      for (auto const n : *list) { reply.push_back(std::to_string(n)); }
-    }
-    return reply;
-  }
-
-  /// The candidate's process writes the outputs of a call, and the reference's judges them: the
-  /// candidate's own program may hold another problem.
-  words exchange(words const& request) {
-    auto const called = own_ ? own_ : problem_.reference;
-    call_arrays of{place_, problem_, called,
-                   measure::served::to_number<std::size_t>(at(request, 1)),
-                   measure::served::to_number<std::uint64_t>(at(request, 2))};
-    if (at(request, 0) == "write") {
-      of.call();
-      of.write_outputs(at(request, 3));
-      return {"ok"};
-    }
-    of.read_outputs(at(request, 3));
-    auto const wrong = of.verify();
-    if (!wrong) { return {"ok"}; }
-    return reply(charge{charge::kind::wrong_answer,
-                        "by the problem's own program, size " + at(request, 1) + ": " + *wrong});
-  }
-
   /// Unloads the candidate, then loads, calls and unloads it once more: the first time may leave
-  /// what a runtime keeps for the whole process. A function of this program stays.
+  /// what a runtime keeps for the whole process.
   std::optional<charge> unload(std::string const& path) {
-    if (own_) { return {}; }
     cells_.reset();
     examination_.reset();
     library_.reset();
@@ -223,7 +189,6 @@ class problem_server {
 
   candidate_place& place_;
   problem const& problem_;
-  candidate_function own_;  ///< empty where the candidate is a library
   state state_;
   std::unique_ptr<candidate_library> library_;
   std::optional<examination> examination_;
@@ -233,20 +198,19 @@ class problem_server {
   std::size_t special_drawn_ = 0;
 };
 
-ASSAY_INLINE int serve_on(problem const& of, candidate_function own,
+ASSAY_INLINE int serve_on(problem const& of,
                           std::function<std::unique_ptr<candidate_place>()> const& make) {
   namespace served = measure::served;
   try {
     require_whole(of);
     auto const descriptor = served::inherited_descriptor();
     if (!descriptor) {
-      if (auto const loose = own ? std::nullopt : loose_expectation(*make(), of)) {
+      if (auto const loose = loose_expectation(*make(), of)) {
         throw std::invalid_argument(*loose);
       }
       std::printf(
-          own ? "This program is a candidate: assay_referee PROBLEM THIS_PROGRAM\n"
-              : "This program has a problem and its reference. It judges candidates in the hands "
-                "of the referee: assay_referee THIS_PROGRAM CANDIDATE.so\n");
+          "This program has a problem and its reference. It judges candidates in the hands of the "
+          "referee: assay_referee THIS_PROGRAM CANDIDATE.so\n");
       return 0;
     }
     served::channel with{*descriptor};
@@ -257,7 +221,7 @@ ASSAY_INLINE int serve_on(problem const& of, candidate_function own,
       with.send({"error", cause.what()});
       return 4;
     }
-    problem_server server{*where, of, std::move(own)};
+    problem_server server{*where, of};
     served::converse(with, served::greeting_words(),
                      [&](words const& request) { return server.answer(request); });
     return 0;
@@ -271,12 +235,7 @@ ASSAY_INLINE int serve_on(problem const& of, candidate_function own,
 
 ASSAY_INLINE int serve_problem(problem const& of) {
   return referee_detail::serve_on(
-      of, {}, [] { return std::make_unique<referee_detail::host_candidate_place>(); });
-}
-
-ASSAY_INLINE int serve_candidate(problem const& of, candidate_function work) {
-  return referee_detail::serve_on(
-      of, std::move(work), [] { return std::make_unique<referee_detail::host_candidate_place>(); });
+      of, [] { return std::make_unique<referee_detail::host_candidate_place>(); });
 }
 
 }  // namespace assay
