@@ -38,7 +38,7 @@ __global__ void sum_words(Word const* from, std::uint64_t count, unsigned long l
 
 /// Dense operations of the tensor cores of an SM in a clock, at the narrowest type; 0: not known.
 ///
-/// From NVIDIA's data sheets and white papers, by rate / SMs / boost clock: A100 1,248 TOP/s of
+/// From the published peak rates of boards, by rate / SMs / boost clock: A100 1,248 TOP/s of
 /// int4 / 108 / 1.41 GHz; RTX 4090 1,321 TOP/s of int4 / 128 / 2.52 GHz; H100 1,979 TFLOP/s of fp8
 /// / 132 / 1.83 GHz; B200 9 PFLOP/s of fp4 / 148 / 1.86 GHz; RTX 5090 1,676 TFLOP/s of fp4 / 170
 /// / 2.41 GHz.
