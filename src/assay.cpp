@@ -33,3 +33,4 @@
 #include <assay/submit/thread_team_definitions.hpp>
 #include <assay/submit/threaded_definitions.hpp>
 #include <assay/verify_definitions.hpp>
+#include <assay/workload/array_workload_definitions.hpp>

@@ -12,6 +12,7 @@
 #include <assay/kernel/shared_memory_definitions.cuh>
 #include <assay/machine/clock_probe_definitions.cuh>
 #include <assay/measure/device_watch_definitions.hpp>
+#include <assay/measure/instruments_definitions.cuh>
 #include <assay/referee_definitions.cuh>
 #include <assay/verify_definitions.cuh>
 #include <assay/workload/null_cast_definitions.cuh>
