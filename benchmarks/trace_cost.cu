@@ -10,6 +10,7 @@
 
 #include <assay/core/units.hpp>
 #include <assay/cupti/recorder.hpp>
+#include <assay/kernel/launch.cuh>
 #include <assay/measure/compare_variants.hpp>
 #include <assay/measure/experiment.hpp>
 #include <assay/measure/factorial.hpp>
