@@ -32,16 +32,16 @@ struct batch_times {
 
 template <class Pipeline>
 void time_batches(rig<Pipeline>& real, int batches, batch_times& into) {
-  typename measure::instruments<on::device>::batch_timer timer{
-      real.what().place, static_cast<int>(real.lanes().size())};
+  auto const timer =
+      measure::device_batch_timer(real.what().place, static_cast<int>(real.lanes().size()));
   for (int buffer_set : {0, 1}) {
     if (auto const wrong = real.verify(buffer_set)) { throw std::runtime_error(*wrong); }
   }
   for (int batch = 0; batch < batches; ++batch) {
-    auto const times = real.run(batch % 2, timer.probe());
+    auto const times = real.run(batch % 2, watch_probe{*timer});
     into.wall.push_back(times.wall);
     into.submit.push_back(times.submit_per_item);
-    into.gpu.push_back(timer.gpu_seconds());
+    into.gpu.push_back(timer->gpu_seconds());
   }
 }
 

@@ -55,8 +55,7 @@ UNITS = {"cub": (["#include <cub/cub.cuh>\n"], False),
          "two_kernels_header_only": ([TWO_KERNELS], False), "two_kernels_compiled": ([TWO_KERNELS], True),
          "kernel": ([KERNEL], False), "unit_test_compiled": ([UNIT_TEST], True),
          "see_why_compiled": (["examples/see_why.cu"], True),
-         "null_cast_compiled": (["examples/null_cast/null_cast.cu", "examples/null_cast/null_cast.cpp",
-                                 "examples/tracing/cupti.cpp"], True)}
+         "null_cast_compiled": (["examples/null_cast/null_cast.cpp", "examples/tracing/cupti.cpp"], True)}
 
 
 def seconds(command):

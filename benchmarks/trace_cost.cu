@@ -10,10 +10,11 @@
 
 #include <assay/core/units.hpp>
 #include <assay/cupti/recorder.hpp>
+#include <assay/kernel/launch.cuh>
 #include <assay/measure/compare_variants.hpp>
+#include <assay/measure/experiment.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/measure/instruments.cuh>
-#include <assay/measure/pipeline_subject.hpp>
 #include <assay/pool/pool.hpp>
 #include <assay/rig.hpp>
 #include <assay/submit/threaded.hpp>
@@ -227,7 +228,7 @@ class traced_subject final : public measure::subject {
   measure::checks checked() const override { return inner_.checked(); }
 
  private:
-  measure::pipeline_subject<Pipeline> inner_;
+  measure::pipeline_subject inner_;
   traced when_;
 };
 

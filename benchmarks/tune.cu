@@ -14,6 +14,7 @@
 #include <assay/copy/regular.hpp>
 #include <assay/race.cuh>
 #include <assay/workload/null_cast.cuh>
+#include <assay/workload/null_cast_kernels.cuh>
 
 #include <cstddef>
 #include <cstdint>

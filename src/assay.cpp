@@ -9,6 +9,7 @@
 #include <assay/arrays/setup_definitions.hpp>
 #include <assay/callables/callable_definitions.hpp>
 #include <assay/compare_definitions.hpp>
+#include <assay/core/nvtx_range_definitions.hpp>
 #include <assay/dispatch/costs_definitions.hpp>
 #include <assay/dispatch/engine_definitions.hpp>
 #include <assay/dispatch/file_definitions.hpp>
@@ -30,4 +31,6 @@
 #include <assay/serve/serve_definitions.hpp>
 #include <assay/submit/batch_definitions.hpp>
 #include <assay/submit/thread_team_definitions.hpp>
+#include <assay/submit/threaded_definitions.hpp>
 #include <assay/verify_definitions.hpp>
+#include <assay/workload/array_workload_definitions.hpp>

@@ -18,3 +18,20 @@
 #include <assay/cli/traces_definitions.hpp>
 #include <assay/referee/json_definitions.hpp>
 #include <assay/report/json_definitions.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace assay::cli {
+
+template void add_option(CLI::App&, std::string const&, bool&, std::string const&);
+template void add_option(CLI::App&, std::string const&, int&, std::string const&);
+template void add_option(CLI::App&, std::string const&, std::int64_t&, std::string const&);
+template void add_option(CLI::App&, std::string const&, double&, std::string const&);
+template void add_option(CLI::App&, std::string const&, std::string&, std::string const&);
+template void add_option(CLI::App&, std::string const&, std::optional<int>&, std::string const&);
+template void add_option(CLI::App&, std::string const&, std::optional<std::int64_t>&,
+                         std::string const&);
+
+}  // namespace assay::cli

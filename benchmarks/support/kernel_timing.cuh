@@ -9,6 +9,7 @@
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/workload/null_cast.cuh>
+#include <assay/workload/null_cast_kernels.cuh>
 
 #include <algorithm>
 #include <cstdint>

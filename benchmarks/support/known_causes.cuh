@@ -7,6 +7,7 @@
 #include "known_kernels.cuh"
 
 #include <assay/core/stream.hpp>
+#include <assay/kernel/launch.cuh>
 #include <assay/stats/random_source.hpp>
 #include <assay/submit/thread_team.hpp>
 #include <assay/submit/threaded.hpp>

@@ -13,16 +13,31 @@
 
 #include <assay/cli/explaining.hpp>
 #include <assay/cli/host_half.hpp>
+#include <assay/measure/instruments.cuh>
+#include <assay/memory/async.hpp>
+#include <assay/pool/pool.hpp>
+#include <assay/workload/null_cast.cuh>
 
 using namespace assay;
 
 namespace {
 
+/// The pool and the driver's allocator.
+cli::variants variants_of(examples::null_cast_parameters const& given, on::device place) {
+  return given.with_type([&]<class T>(T) {
+    mr::pool const pool{.initial_bytes = given.pool_bytes};
+    pipeline const control{workloads::null_cast<T>{given.rows, given.null_fraction}, place, pool,
+                           given.concurrent()};
+    return cross(given, control, std::pair{std::string{"pool"}, pool},
+                 std::pair{std::string{"async"}, mr::async{}});
+  });
+}
+
 std::optional<measure::comparison> on_device(examples::null_cast_options const& asked,
                                              cli::options const& chosen,
                                              cli::explaining const& explaining) {
   auto const given = asked.read(false, chosen.quick);
-  auto const all = examples::null_cast_on_device(given, on::device{chosen.device});
+  auto const all = variants_of(given, on::device{chosen.device});
   if (auto const* what = asked.run_alone(all, chosen)) {
     explaining.record(what->open(), what->label, chosen);
     return {};

@@ -57,7 +57,4 @@ cli::variants cross(null_cast_parameters const& given, Control const& control,
   return all;
 }
 
-/// On a GPU: the pool and the driver's allocator.
-cli::variants null_cast_on_device(null_cast_parameters const& given, on::device place);
-
 }  // namespace assay::examples

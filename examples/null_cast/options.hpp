@@ -8,8 +8,6 @@
 #include <assay/cli/run.hpp>
 #include <assay/workload/null_cast.hpp>
 
-#include <CLI/CLI.hpp>
-
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -22,18 +20,19 @@ class null_cast_options {
  public:
   /// Without a `gpu` the options that only a GPU can serve are left out.
   void add_to(CLI::App& app, bool gpu = true) {
-    app.option_defaults()->always_capture_default();
-    app.add_option("--rows", rows_, "rows of the column (default 2684354, on the host 671088)");
-    app.add_option("--null-fraction", given_.null_fraction, "share of nulls, 0 to 1");
-    app.add_option("--type", given_.type, "of the column: int32, int64 or float");
-    app.add_option("--threads", given_.threads, "host threads that submit");
-    app.add_option("--items", items_,
-                   "items of a thread in a batch (default 100, on the host 2; --quick: 10, 1)");
-    app.add_flag("--sync-per-item", given_.sync_per_item,
-                 "wait for each item, as libraries do whose calls block");
-    if (gpu) { app.add_option("--pool", pool_, "initial size of the pool on a GPU"); }
-    app.add_option("--variant", variant_, "run this variant alone, for a profiler; see --list");
-    app.add_option("--batches", batches_, "how many batches of it (default 10)");
+    cli::add_option(app, "--rows", rows_,
+                    "rows of the column (default 2684354, on the host 671088)");
+    cli::add_option(app, "--null-fraction", given_.null_fraction, "share of nulls, 0 to 1");
+    cli::add_option(app, "--type", given_.type, "of the column: int32, int64 or float");
+    cli::add_option(app, "--threads", given_.threads, "host threads that submit");
+    cli::add_option(app, "--items", items_,
+                    "items of a thread in a batch (default 100, on the host 2; --quick: 10, 1)");
+    cli::add_option(app, "--sync-per-item", given_.sync_per_item,
+                    "wait for each item, as libraries do whose calls block");
+    if (gpu) { cli::add_option(app, "--pool", pool_, "initial size of the pool on a GPU"); }
+    cli::add_option(app, "--variant", variant_,
+                    "run this variant alone, for a profiler; see --list");
+    cli::add_option(app, "--batches", batches_, "how many batches of it (default 10)");
   }
 
   /// The parameters. Throws `std::invalid_argument` for values that are not possible. The default

@@ -8,9 +8,9 @@
 #include "watch_together.hpp"
 
 #include <assay/comm/all_reduce.cuh>
+#include <assay/measure/experiment.hpp>
 #include <assay/measure/instruments.cuh>
 #include <assay/measure/options.hpp>
-#include <assay/measure/pipeline_subject.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -61,10 +61,10 @@ class epoch_arrays {
 
   /// The sums of an epoch by `engine`, so many in one launch.
   collective_work work(sum_function engine, int operations, measure::epoch const& now) {
-    auto const sets = cache_.get(now, [&] {
+    auto const sets = std::static_pointer_cast<buffer_sets<arrays>>(cache_.get(now, [&] {
       return std::make_shared<buffer_sets<arrays>>(
           buffer_sets<arrays>{made(now.seed, now.seed), made(now.seed, ~now.seed)});
-    });
+    }));
     auto const at = [sets](int buffer_set) -> arrays& {
       return (*sets)[static_cast<std::size_t>(buffer_set)];
     };
@@ -104,7 +104,7 @@ class epoch_arrays {
 
   rank_threads team_;
   std::size_t count_;
-  measure::buffer_set_cache<arrays> cache_;
+  measure::buffer_set_cache cache_;
 };
 
 }  // namespace assay::examples

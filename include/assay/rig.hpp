@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,10 +20,11 @@ namespace assay {
 namespace detail {
 
 /// Opens the transfer of one lane: an engine of its own where the pipeline crosses the link.
-template <class Pipeline, class Resource>
-auto open_transfer([[maybe_unused]] Pipeline const& what, [[maybe_unused]] Resource const& memory) {
-  if constexpr (Pipeline::crosses_link) {
-    return what.transfer.open(what.place, memory);
+template <bool CrossesLink, class Transfer, class Place, class Resource>
+auto open_transfer([[maybe_unused]] Transfer const& how, [[maybe_unused]] Place place,
+                   [[maybe_unused]] Resource const& memory) {
+  if constexpr (CrossesLink) {
+    return how.open(place, memory);
   } else {
     return no_transfer{};
   }
@@ -32,9 +34,54 @@ auto open_transfer([[maybe_unused]] Pipeline const& what, [[maybe_unused]] Resou
 template <class Pipeline, class Resource>
 using lane_of = lane<decltype(Pipeline::place),
                      typename place_traits<decltype(Pipeline::place)>::stream_type, Resource,
-                     decltype(detail::open_transfer(std::declval<Pipeline const&>(),
-                                                    std::declval<Resource const&>())),
+                     decltype(detail::open_transfer<Pipeline::crosses_link>(
+                         std::declval<Pipeline const&>().transfer,
+                         std::declval<Pipeline const&>().place, std::declval<Resource const&>())),
                      decltype(Pipeline::copy)>;
+
+/// The memory, streams and lanes of rigs, whatever their workloads and submission modes are.
+template <class Lane>
+class rig_lanes {
+ public:
+  using place_type = typename Lane::place_type;
+  using resource_type = typename Lane::memory_type;
+
+  template <bool CrossesLink, class Transfer>
+  [[gnu::noinline, gnu::cold]] rig_lanes(std::bool_constant<CrossesLink>, place_type place,
+                                         int count, resource_type memory, Transfer const& how,
+                                         typename Lane::copy_type copy)
+      : memory_(std::move(memory)) {
+    nvtx_range const scope{"rig", category::cpu};
+    for (int i = 0; i < count; ++i) {
+      streams_.push_back(place_traits<place_type>::make_stream(place));
+      lanes_.push_back(Lane{place, streams_.back(), memory_, i,
+                            detail::open_transfer<CrossesLink>(how, place, memory_), copy});
+    }
+  }
+  rig_lanes(rig_lanes const&) = delete;
+  rig_lanes& operator=(rig_lanes const&) = delete;
+  /// Tells the memory resource that its streams end, also if the rig's constructor throws. A
+  /// resource that outlives the rig must not take a later stream for one of these.
+  [[gnu::noinline]] ~rig_lanes() {
+    if constexpr (requires(Lane& each) { each.memory.release(each.stream); }) {
+      for (auto& each : lanes_) {
+        try {
+          each.memory.release(each.stream);
+        } catch (...) {  // only a lost device refuses, and then the blocks are lost with it
+        }
+      }
+    }
+  }
+
+  resource_type const& memory() const noexcept { return memory_; }
+  std::vector<Lane>& all() noexcept { return lanes_; }
+  std::vector<Lane> const& all() const noexcept { return lanes_; }
+
+ private:
+  resource_type memory_;
+  std::vector<typename place_traits<place_type>::owned_stream> streams_;
+  std::vector<Lane> lanes_;
+};
 
 }  // namespace detail
 
@@ -63,6 +110,19 @@ class rig {
       "its lanes; for a device include the workload's .cuh");
   using state_type = prepared_state<work_type, lane_type>;
 
+  /// The memory of a rig. Throws what refuses the place.
+  static resource_type open(Pipeline const& what) {
+    place_traits<place_type>::require(what.place);
+    if constexpr (Pipeline::copies_tiles) {
+      copy::require_capability(what.copy, place_traits<place_type>::capability(what.place),
+                               what.place.describe());
+      if constexpr (requires { require_on(what.place, what.work, what.copy); }) {
+        require_on(what.place, what.work, what.copy);
+      }
+    }
+    return what.memory.open(what.place);
+  }
+
   explicit rig(Pipeline what) : rig(what, open(what)) {}
 
   /// The same with a resource that the caller made.
@@ -73,12 +133,15 @@ class rig {
   /// a rig with the same workload, place, number of lanes and kind of host memory.
   template <class SetsFrom>
   rig(Pipeline what, resource_type memory, SetsFrom&& sets_from)
-      : pipeline_(std::move(what)), memory_(std::move(memory)), runner_(open_runner()) {
+      : pipeline_(std::move(what)),
+        lanes_(std::bool_constant<Pipeline::crosses_link>{}, pipeline_.place,
+               pipeline_.submit.lanes(), std::move(memory), pipeline_.transfer, pipeline_.copy),
+        runner_(pipeline_.submit.open(lanes_.all())) {
     nvtx_range const scope{"buffers of a rig", category::cpu};
     // The runner comes before the buffers, since it refuses impossible counts of threads and items.
     buffer_sets_ = std::forward<SetsFrom>(sets_from)([&] {
       auto prepare = [&] {
-        return workloads::prepare(pipeline_.work, lanes_.all.front(), pipeline_.submit.lanes());
+        return workloads::prepare(pipeline_.work, lanes_.all().front(), pipeline_.submit.lanes());
       };
       return std::shared_ptr<buffer_sets<state_type>>{
           new buffer_sets<state_type>{prepare(), prepare()}};
@@ -135,23 +198,12 @@ class rig {
   }
 
   Pipeline const& what() const noexcept { return pipeline_; }
-  resource_type const& memory() const noexcept { return memory_; }
-  std::vector<lane_type> const& lanes() const noexcept { return lanes_.all; }
+  resource_type const& memory() const noexcept { return lanes_.memory(); }
+  std::vector<lane_type> const& lanes() const noexcept { return lanes_.all(); }
 
  private:
   using runner_type =
       decltype(std::declval<submit_type const&>().open(std::declval<std::vector<lane_type>>()));
-
-  /// Fills the lanes. A runner's threads know its address, so it is made where it stays.
-  runner_type open_runner() {
-    nvtx_range const scope{"rig", category::cpu};
-    for (int i = 0; i < pipeline_.submit.lanes(); ++i) {
-      streams_.push_back(place_traits<place_type>::make_stream(pipeline_.place));
-      lanes_.all.push_back(lane_type{pipeline_.place, streams_.back(), memory_, i,
-                                     detail::open_transfer(pipeline_, memory_), pipeline_.copy});
-    }
-    return pipeline_.submit.open(lanes_.all);
-  }
 
   /// Gives a state that items change its first content again, so that all batches do the same work.
   static void restore(state_type& state) {
@@ -163,49 +215,14 @@ class rig {
   void run_once(state_type& state) {
     restore(state);
     stream_traits<typename lane_type::stream_type>::bind_thread(pipeline_.place);
-    for (auto& each : lanes_.all) {
+    for (auto& each : lanes_.all()) {
       workloads::enqueue(pipeline_.work, each, state);
       each.synchronize();
     }
   }
 
-  /// The lanes. Their destructor tells the memory resource that their streams end, also if the
-  /// rig's constructor throws. A resource that outlives the rig must not take a later stream for
-  /// one of these.
-  struct releasing_lanes {
-    std::vector<lane_type> all;
-
-    releasing_lanes() = default;
-    releasing_lanes(releasing_lanes const&) = delete;
-    releasing_lanes& operator=(releasing_lanes const&) = delete;
-    ~releasing_lanes() {
-      if constexpr (requires(lane_type& each) { each.memory.release(each.stream); }) {
-        for (auto& each : all) {
-          try {
-            each.memory.release(each.stream);
-          } catch (...) {  // only a lost device refuses, and then the blocks are lost with it
-          }
-        }
-      }
-    }
-  };
-
-  static resource_type open(Pipeline const& what) {
-    place_traits<place_type>::require(what.place);
-    if constexpr (Pipeline::copies_tiles) {
-      copy::require_capability(what.copy, place_traits<place_type>::capability(what.place),
-                               what.place.describe());
-      if constexpr (requires { require_on(what.place, what.work, what.copy); }) {
-        require_on(what.place, what.work, what.copy);
-      }
-    }
-    return what.memory.open(what.place);
-  }
-
   Pipeline pipeline_;
-  resource_type memory_;
-  std::vector<typename place_traits<place_type>::owned_stream> streams_;
-  releasing_lanes lanes_;
+  detail::rig_lanes<lane_type> lanes_;
   std::shared_ptr<buffer_sets<state_type>> buffer_sets_;
   runner_type runner_;  // last: threads end before the members that they use
 };

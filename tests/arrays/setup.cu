@@ -6,6 +6,8 @@
 #include <assay/arrays/device_arrays.cuh>
 #include <assay/arrays/setup.hpp>
 #include <assay/core/stream.hpp>
+#include <assay/kernel/grid_stride.cuh>
+#include <assay/kernel/launch.cuh>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -8,6 +8,7 @@
 
 #include <assay/core/stream.hpp>
 #include <assay/cupti/counters.hpp>
+#include <assay/kernel/launch.cuh>
 #include <assay/machine/memory_scrub.hpp>
 #include <assay/trace/bound.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <assay/machine/host_environment.hpp>
 #include <assay/measure/options.hpp>
-#include <assay/measure/pipeline_subject.hpp>
+#include <assay/measure/experiment.hpp>
 
 #include <cmath>
 #include <cstdint>

@@ -163,7 +163,7 @@ TEST_CASE("a workload that expects nothing of one of its outputs is checked in p
           "[workload]") {
   auto const kind = [](auto const& work) {
     pipeline const what{work, on::host{}, submit::sequential{.items = 1}};
-    return measure::pipeline_subject<std::remove_const_t<decltype(what)>>{what}.checked();
+    return measure::pipeline_subject{what}.checked();
   };
   CHECK(kind(half_checked{}) == measure::checks::part);
   CHECK(kind(running_maximum{.rows = 4, .columns = 4}) == measure::checks::all);

@@ -9,6 +9,7 @@
 #include <assay/memory/pinned.hpp>
 #include <assay/verify.cuh>
 #include <assay/workload/null_cast.cuh>
+#include <assay/workload/null_cast_kernels.cuh>
 
 #include <algorithm>
 #include <vector>

@@ -4,28 +4,17 @@
 #pragma once
 
 #include <assay/cli/tracing.hpp>
-#include <assay/cupti/counters.hpp>
-#include <assay/cupti/explain.hpp>
-#include <assay/cupti/recorder.hpp>
 
 #include <filesystem>
-#include <functional>
 
 namespace assay::cli {
 
 /// Tracing by CUPTI. With SQLite 3, `write_sqlite` is `trace::write_nsys`.
-inline tracing cupti_tracing(void (*write_sqlite)(trace::model const&,
-                                                  std::filesystem::path const&) = nullptr) {
-  return {[](std::function<void()> const& work) { return trace::record_warm({}, work); },
-          [](measure::comparison const& found, trace::compared_runs const& control,
-             trace::compared_runs const& variant, bool count) {
-            return trace::explain_variants(found, control, variant, {.count = count});
-          },
-          write_sqlite,
-          [](trace::metric_set const& metrics, std::function<void()> const& work) {
-            trace::counters reader{{.metrics = metrics, .scope = trace::counter_scope::kernel}};
-            return reader.measure(work);
-          }};
-}
+tracing cupti_tracing(void (*write_sqlite)(trace::model const&,
+                                           std::filesystem::path const&) = nullptr);
 
 }  // namespace assay::cli
+
+#ifndef ASSAY_COMPILED
+#include <assay/cli/cupti_tracing_definitions.hpp>
+#endif

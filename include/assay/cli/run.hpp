@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// `run`: an experiment as a program, with the options, files and exit codes that all experiments
-/// share. Needs CLI11 and nlohmann_json (CMake target `assay::cli`). What declares options of its
-/// own includes `<CLI/CLI.hpp>`.
+/// share. Needs CLI11 and nlohmann_json (CMake target `assay::cli`). What declares options that
+/// `add_option` has not includes `<CLI/CLI.hpp>`.
 #pragma once
 
 #include <assay/cli/options.hpp>
@@ -40,6 +40,12 @@ int run(int argc, char const* const* argv, program const& about,
 int run(int argc, char const* const* argv, program const& about,
         std::function<void(CLI::App&)> const& configure,
         std::function<std::optional<measure::comparison>(options const&)> const& body);
+
+/// Adds an option of the program, or a flag where `value` is a `bool`, and shows its default. The
+/// file that declares it needs no CLI11. Compiled mode has it for the types bool, int,
+/// std::int64_t, double, std::string, and std::optional of the two integers.
+template <class T>
+void add_option(CLI::App& to, std::string const& name, T& value, std::string const& help);
 
 }  // namespace assay::cli
 

@@ -14,6 +14,7 @@
 #include <assay/report/progress.hpp>
 
 #include <CLI/CLI.hpp>
+#include <concepts>
 #include <functional>
 #include <iostream>
 #include <optional>
@@ -74,6 +75,16 @@ ASSAY_INLINE int run(
     std::function<void(CLI::App&)> const& configure,
     std::function<std::optional<measure::comparison>(options const&)> const& body) {
   return run(argc, argv, about, configure, body, std::cout, std::cerr);
+}
+
+template <class T>
+void add_option(CLI::App& to, std::string const& name, T& value, std::string const& help) {
+  to.option_defaults()->always_capture_default();
+  if constexpr (std::same_as<T, bool>) {
+    to.add_flag(name, value, help);
+  } else {
+    to.add_option(name, value, help);
+  }
 }
 
 }  // namespace assay::cli

@@ -1,23 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `nvtx_range`: a named span of host time that NVTX tools and recordings show.
+/// `nvtx_range`: a named span of host time that NVTX tools and recordings show; `recorded_range`: a
+/// range in the log.
 #pragma once
 
-#include <assay/core/platform.hpp>
-#include <assay/core/recorded_range.hpp>
+#include <assay/core/requirements.hpp>
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 namespace assay {
 
-/// The kind of work in a range. Tools show one colour for each category.
-enum class category : std::uint32_t { cpu = 1, gpu, transfer, measurement, allocation };
+/// A range in the log of one thread.
+struct recorded_range {
+  /// A `push_pop` nests on its thread. A `start_end` may end on another thread. A `mark` has no
+  /// length.
+  enum class kind : std::uint8_t { push_pop, start_end, mark };
+
+  kind what = kind::push_pop;
+  std::uint32_t domain = 0;
+  std::uint32_t category = 0;
+  std::uint32_t argb = 0;
+  std::int64_t begin = 0;  ///< by `system_clock_ns`
+  std::int64_t end = 0;    ///< 0 while the range is open, and for each `start_end`
+  std::uint64_t payload = 0;
+  std::uint64_t id = 0;  ///< of a `start_end`
+  std::string_view name;
+
+  constexpr bool ended() const noexcept { return end != 0; }
+};
 
 namespace detail {
+
+/// The domain of the library's own ranges, `assay`.
+inline constexpr std::uint32_t own_range_domain = 1;
+
+/// The listeners of ranges. A range does nothing while `range_watchers` is 0.
+enum range_watcher : std::uint32_t { nvtx_unasked = 1, nvtx_tool = 2, range_recorder = 4 };
+inline constinit std::atomic<std::uint32_t> range_watchers{nvtx_unasked};
+
+/// The functions of `range_log` that a range calls. The first recording sets the pointer, so that
+/// a program without recordings does not compile the log.
+struct range_log_calls {
+  bool (*begin)(recorded_range) noexcept;
+  void (*pop)(std::uint32_t domain) noexcept;
+};
+inline constinit std::atomic<range_log_calls const*> range_log_in_use{nullptr};
+
 inline constexpr std::uint32_t argb_of[] = {0xFF4477AA, 0xFF228833, 0xFFCCBB44, 0xFFEE6677,
                                             0xFF66CCEE};
-}
+
+}  // namespace detail
+
+/// The kind of work in a range. Tools show one colour for each category.
+enum class category : std::uint32_t { cpu = 1, gpu, transfer, measurement, allocation };
 
 /// ARGB colour of a category: blue, green, yellow, red, cyan.
 constexpr std::uint32_t colour(category kind) noexcept {
@@ -45,42 +82,14 @@ class nvtx_range {
   }
 
  private:
-  // An acquire load that finds the bit of a recording also makes the pointer to its log visible.
-  [[gnu::noinline]] void open(char const* name, category kind, std::uint64_t payload) noexcept {
-    auto watchers = detail::range_watchers.load(std::memory_order_acquire);
-    if ((watchers & detail::nvtx_unasked) != 0) { watchers = ask_nvtx(); }
-    if ((watchers & detail::nvtx_tool) != 0) {
-      config::nvtx_push(name, colour(kind), static_cast<std::uint32_t>(kind), payload);
-      pushed_ = true;
-    }
-    if ((watchers & detail::range_recorder) != 0) {
-      detail::range_log_in_use.load(std::memory_order_acquire)
-          ->begin({.domain = detail::own_range_domain,
-                   .category = static_cast<std::uint32_t>(kind),
-                   .argb = colour(kind),
-                   .payload = payload,
-                   .name = name});
-    }
-  }
-
-  [[gnu::noinline]] void close() noexcept {
-    auto const watchers = detail::range_watchers.load(std::memory_order_acquire);
-    // The log pairs ends with beginnings. It counts an end without a begin.
-    if ((watchers & detail::range_recorder) != 0) {
-      detail::range_log_in_use.load(std::memory_order_acquire)->pop(detail::own_range_domain);
-    }
-    if (pushed_) { config::nvtx_pop(); }
-  }
-
-  // The library's own listener (cupti/nvtx_hook.hpp) gives no domain, since the log has these
-  // ranges already.
-  [[gnu::cold]] static std::uint32_t ask_nvtx() noexcept {
-    if (config::nvtx_listens()) { detail::range_watchers.fetch_or(detail::nvtx_tool); }
-    return detail::range_watchers.fetch_and(~std::uint32_t{detail::nvtx_unasked}) &
-           ~std::uint32_t{detail::nvtx_unasked};
-  }
+  void open(char const* name, category kind, std::uint64_t payload) noexcept;
+  void close() noexcept;
 
   bool pushed_ = false;
 };
 
 }  // namespace assay
+
+#ifndef ASSAY_COMPILED
+#include <assay/core/nvtx_range_definitions.hpp>
+#endif

@@ -3,7 +3,7 @@
 /// `range_log`: records the ranges of all threads.
 #pragma once
 
-#include <assay/core/recorded_range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/core/system_clock.hpp>
 
 #include <sys/syscall.h>

@@ -5,7 +5,7 @@
 
 #include <assay/core/place.hpp>
 #include <assay/memory/watched.hpp>
-#include <assay/rig.hpp>
+#include <assay/rig/any_rig.hpp>
 #include <assay/submit/threaded.hpp>
 #include <assay/workload/concepts.hpp>
 
@@ -39,11 +39,28 @@ struct compared_runs {
 
 namespace detail {
 
-/// Opens a rig of its own for a pipeline.
+/// Runs batches of a rig.
+inline std::function<double()> batches_of(std::shared_ptr<any_rig> real) {
+  return [real = std::move(real)] {
+    batch_watch unwatched;
+    return real->run(0, unwatched).wall;
+  };
+}
+
+/// Compiled once for all workloads.
 template <class Pipeline>
-std::function<double()> open_rig(Pipeline const& what) {
-  auto real = std::shared_ptr<rig<Pipeline>>{new rig<Pipeline>{what}};
-  return [real] { return real->run(0).wall; };
+[[gnu::noinline]] variant_runs runs_of_any(Pipeline const& what, std::string label) {
+  variant_runs made;
+  made.label = std::move(label);
+  made.open = [what] { return batches_of(open_rig(what)); };
+  if constexpr (std::same_as<decltype(Pipeline::place), on::device>) {
+    made.device = what.place;
+    made.open_item = [item = what.with(submit::sequential{.items = 1})] {
+      return batches_of(open_rig(mr::with_watched_memory(item)));
+    };
+  }
+  made.required = what.batch_traffic();
+  return made;
 }
 
 }  // namespace detail
@@ -51,17 +68,7 @@ std::function<double()> open_rig(Pipeline const& what) {
 /// The runs of a pipeline; each `open()` makes a rig of its own.
 template <class Pipeline>
 variant_runs runs_of(Pipeline const& what, std::string label) {
-  variant_runs made;
-  made.label = std::move(label);
-  made.open = [what] { return detail::open_rig(what); };
-  if constexpr (std::same_as<decltype(Pipeline::place), on::device>) {
-    made.device = what.place;
-    made.open_item = [item = what.with(submit::sequential{.items = 1})] {
-      return detail::open_rig(mr::with_watched_memory(item));
-    };
-  }
-  made.required = what.batch_traffic();
-  return made;
+  return detail::runs_of_any(with_any_work(what), std::move(label));
 }
 
 }  // namespace assay::trace

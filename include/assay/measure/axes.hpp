@@ -84,12 +84,14 @@ void set_all_kinds(std::vector<axis_choices>& of, Values const&... all) {
   (set_kinds(of[next++], all, all...), ...);
 }
 
+/// Adds a choice; one that does not count has a text of its axis.
+void add_choice(axis_choices& to, std::string_view axis, std::string text, bool counts);
+
 template <class Pipeline>
 axis_choices texts_of(Pipeline const& what) {
   axis_choices all;
   what.for_each_axis([&](std::string_view name, auto const& choice, bool counts) {
-    auto const unused = name == "transfer" ? "resident" : "";
-    all.push_back({std::string{name}, counts ? describe(choice) : unused, counts});
+    add_choice(all, name, counts ? describe(choice) : std::string{}, counts);
   });
   return all;
 }

@@ -11,10 +11,18 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay::measure {
 namespace detail {
+
+ASSAY_INLINE void add_choice(axis_choices& to, std::string_view axis, std::string text,
+                             bool counts) {
+  if (!counts && axis == "transfer") { text = "resident"; }
+  to.push_back({std::string{axis}, std::move(text), counts});
+}
 
 /// The choice on an axis, found by name; null for a pipeline whose workload has no such axis.
 inline axis_choice const* choice_on(std::string const& axis, axis_choices const& of) {

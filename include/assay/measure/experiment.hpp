@@ -5,24 +5,97 @@
 #pragma once
 
 #include <assay/core/nvtx_range.hpp>
+#include <assay/core/place.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/options.hpp>
-#include <assay/measure/pipeline_subject.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/memory/watched.hpp>
-#include <assay/rig.hpp>
+#include <assay/rig/any_rig.hpp>
 #include <assay/transfer/concepts.hpp>
 
 #include <any>
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace assay::measure {
+
+/// The clocks of a place that time batches. As it is, the host's: unknown values are NaN.
+class batch_timer : public batch_watch {
+ public:
+  /// The device time of the last batch.
+  virtual double gpu_seconds() const { return std::numeric_limits<double>::quiet_NaN(); }
+  /// These two enclose a cell.
+  virtual void cell_begin() {}
+  virtual void cell_end() {}
+  /// The mean SM clock of the last cell.
+  virtual double sm_hertz() { return std::numeric_limits<double>::quiet_NaN(); }
+};
+
+/// The instruments of a place, specialised for each. `instruments.cuh` has those of a device.
+///
+/// - `timer(place, lanes)` makes a `batch_timer`.
+/// - `ceilings(place)` measures the limits that reports divide by, once a process.
+/// - `watch(place)` returns an `environment_watch`.
+template <class Place>
+struct instruments;
+
+template <std::same_as<on::host> Place>
+struct instruments<Place> {
+  static std::unique_ptr<batch_timer> timer(on::host, int /*lanes*/) {
+    return std::make_unique<batch_timer>();
+  }
+  static environment_watch watch(on::host) { return host_watch(); }
+  static std::vector<ceiling> ceilings(on::host) { return host_ceilings(); }
+};
+
+/// A rig and its instruments. A launch is a batch, which drains before the next one.
+class pipeline_subject final : public subject {
+ public:
+  /// Throws `std::invalid_argument` where an item would be timed on what another one left.
+  template <class Pipeline>
+  explicit pipeline_subject(Pipeline const& what, any_rig::sets_from const& from = {})
+      : pipeline_subject(
+            open_rig(what, from),
+            instruments<decltype(Pipeline::place)>::timer(what.place, what.submit.lanes()),
+            name_of_work(what.work), what.submit.batch_items(), what.submit.lanes()) {}
+
+  void warm(int buffer_set, int launches) override;
+  cell time(int buffer_set, int launches) override;
+  std::optional<std::string> verify(int buffer_set) override;
+  checks checked() const override;
+
+ private:
+  pipeline_subject(std::unique_ptr<any_rig> real, std::unique_ptr<batch_timer> timer,
+                   std::string_view work, int items, int lanes);
+
+  std::unique_ptr<any_rig> rig_;
+  std::unique_ptr<batch_timer> timer_;
+};
+
+/// The buffer sets of an epoch, shared by variants until the last of their rigs ends. The control's
+/// second instance has its own. All sets of a cache have one type.
+class buffer_set_cache {
+ public:
+  /// The buffer sets of this epoch and instance. The first call makes them by `make`.
+  any_rig::sets get(epoch const& when, std::function<any_rig::sets()> const& make);
+
+ private:
+  struct entry {
+    std::weak_ptr<void> held;
+    int number = -1;
+  };
+  std::array<entry, 2> of_;
+};
 
 /// The result of `profile`.
 struct profiled {
@@ -80,7 +153,7 @@ profiled profile_watched(Watched const& what, int batches) {
 template <class Pipeline>
 profiled profile(Pipeline const& what, int batches) {
   nvtx_range const scope{"profile", category::measurement};
-  return detail::profile_watched(mr::with_watched_memory(what), batches);
+  return detail::profile_watched(mr::with_watched_memory(with_any_work(what)), batches);
 }
 
 /// All that the buffer sets of a pipeline depend on. Variants with equal keys share their buffer
@@ -108,16 +181,8 @@ class experiment {
  public:
   template <class Pipeline>
   void add(Pipeline const& what, std::string label) {
-    using place = decltype(Pipeline::place);
-    place_traits<place>::require(what.place);
-    auto const traffic = what.batch_traffic();
-    variants_.push_back(
-        {std::move(label), what.axes(), builder(what), traffic.bytes(), traffic.flops});
-    profilers_.push_back([what](int batches) { return profile(what, batches); });
-    if (!ceilings_) {
-      ceilings_ = [at = what.place] { return instruments<place>::ceilings(at); };
-      watch_ = [at = what.place] { return instruments<place>::watch(at); };
-    }
+    place_traits<decltype(Pipeline::place)>::require(what.place);
+    add_any(with_any_work(what), std::move(label), what.axes(), cache_for(what));
   }
 
   /// Measures the variants. Then, without a failure, measures the ceilings and profiles each
@@ -125,34 +190,44 @@ class experiment {
   comparison run(std::vector<contrast> const& contrasts, options chosen) const;
 
  private:
+  /// Compiled once for all workloads.
   template <class Pipeline>
-  auto builder(Pipeline const& what) {
-    return [what, cache = cache_for(what)](epoch const& now) {
-      place_traits<decltype(Pipeline::place)>::require(what.place);
-      return std::unique_ptr<subject>{
-          new pipeline_subject<Pipeline>{what, what.memory.open(what.place),
-                                         [&](auto const& make) { return cache->get(now, make); }}};
-    };
+  [[gnu::noinline]] void add_any(Pipeline const& what, std::string label,
+                                 std::vector<std::pair<std::string, std::string>> axes,
+                                 std::shared_ptr<buffer_set_cache> cache) {
+    using place = decltype(Pipeline::place);
+    auto const traffic = what.batch_traffic();
+    variants_.push_back({std::move(label), std::move(axes),
+                         [what, cache = std::move(cache)](epoch const& now) {
+                           place_traits<place>::require(what.place);
+                           return std::unique_ptr<subject>{new pipeline_subject{
+                               what, [&](auto const& make) { return cache->get(now, make); }}};
+                         },
+                         traffic.bytes(), traffic.flops});
+    profilers_.push_back([what](int batches) { return profile(what, batches); });
+    if (!ceilings_) {
+      ceilings_ = [at = what.place] { return instruments<place>::ceilings(at); };
+      watch_ = [at = what.place] { return instruments<place>::watch(at); };
+    }
   }
 
   template <class Pipeline>
-  auto cache_for(Pipeline const& what) {
-    auto const key = buffer_set_key_of(what);
-    using cache = buffer_set_cache<typename rig<Pipeline>::state_type>;
-    using entry = std::pair<decltype(buffer_set_key_of(what)), std::shared_ptr<cache>>;
-    for (auto const& each : shared_) {
-      auto const* known = std::any_cast<entry>(&each);
-      if (known != nullptr && known->first == key) { return known->second; }
+  std::shared_ptr<buffer_set_cache> cache_for(Pipeline const& what) {
+    // Sets of equal workloads can differ in type, where a state depends on the memory of lanes.
+    std::pair const key{buffer_set_key_of(what),
+                        std::type_identity<typename rig<Pipeline>::state_type>{}};
+    for (auto const& [other, cache] : shared_) {
+      auto const* known = std::any_cast<std::remove_const_t<decltype(key)>>(&other);
+      if (known != nullptr && known->first == key.first) { return cache; }
     }
-    shared_.emplace_back(entry{key, std::make_shared<cache>()});
-    return std::any_cast<entry const&>(shared_.back()).second;
+    return shared_.emplace_back(key, std::make_shared<buffer_set_cache>()).second;
   }
 
   std::vector<variant> variants_;
   std::vector<std::function<profiled(int)>> profilers_;
   std::function<std::vector<ceiling>()> ceilings_;
   std::function<environment_watch()> watch_;
-  std::vector<std::any> shared_;  ///< pairs of a key and its cache
+  std::vector<std::pair<std::any, std::shared_ptr<buffer_set_cache>>> shared_;  ///< by their keys
 };
 
 }  // namespace assay::measure

@@ -3,6 +3,7 @@
 /// Internal to experiment.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/nvtx_range.hpp>
 #include <assay/measure/compare_variants.hpp>
 #include <assay/measure/experiment.hpp>
 
@@ -11,7 +12,11 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -65,6 +70,64 @@ void noting(comparison& result, std::string const& what, Step const& step) {
 }
 
 }  // namespace detail
+
+ASSAY_INLINE pipeline_subject::pipeline_subject(std::unique_ptr<any_rig> real,
+                                                std::unique_ptr<batch_timer> timer,
+                                                std::string_view work, int items, int lanes)
+    : rig_(std::move(real)), timer_(std::move(timer)) {
+  if (!rig_->changes_inputs() || items <= lanes) { return; }
+  throw std::invalid_argument(
+      std::string{work} + " changes its input, and a batch has " + std::to_string(items) +
+      " items on " + std::to_string(lanes) +
+      " lanes: an item would be timed on the result of another; submit one item to each lane "
+      "(.items = 1)");
+}
+
+ASSAY_INLINE void pipeline_subject::warm(int buffer_set, int launches) {
+  nvtx_range const scope{"warm", category::measurement};
+  for (int i = 0; i < launches; ++i) { rig_->run(buffer_set, *timer_); }
+}
+
+ASSAY_INLINE cell pipeline_subject::time(int buffer_set, int launches) {
+  nvtx_range const scope{"cell", category::measurement};
+  double wall = 0;
+  double gpu = 0;
+  double submit = 0;
+  timer_->cell_begin();
+  for (int i = 0; i < launches; ++i) {
+    auto const batch = rig_->run(buffer_set, *timer_);
+    wall += batch.wall;
+    submit += batch.submit_per_item;
+    gpu += timer_->gpu_seconds();
+  }
+  timer_->cell_end();
+  cell mean;
+  mean[clock::wall] = wall / launches;
+  mean[clock::gpu] = gpu / launches;
+  mean[clock::submit] = submit / launches;
+  mean.sm_hertz = timer_->sm_hertz();
+  return mean;
+}
+
+ASSAY_INLINE std::optional<std::string> pipeline_subject::verify(int buffer_set) {
+  return rig_->verify(buffer_set);
+}
+
+ASSAY_INLINE checks pipeline_subject::checked() const {
+  return rig_->checks_all() ? checks::all : checks::part;
+}
+
+ASSAY_INLINE any_rig::sets buffer_set_cache::get(epoch const& when,
+                                                 std::function<any_rig::sets()> const& make) {
+  auto& [held, number] = of_[static_cast<std::size_t>(when.instance)];
+  auto sets = held.lock();
+  if (sets == nullptr || number != when.number) {
+    sets = make();
+    held = sets;
+    number = when.number;
+  }
+  return sets;
+}
 
 ASSAY_INLINE comparison experiment::run(std::vector<contrast> const& contrasts,
                                         options chosen) const {

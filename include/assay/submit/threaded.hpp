@@ -8,7 +8,6 @@
 #include <assay/submit/batch.hpp>
 #include <assay/submit/thread_team.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -42,100 +41,94 @@ class mutex_lock {
   std::mutex mutex_;
 };
 
-/// The instants of one thread in a batch, on a cache line of their own.
-struct alignas(64) thread_instants {
-  host_clock::time_point begun;
-  host_clock::time_point submitted;
-  host_clock::time_point drained;
+/// What a batch does on a lane, by the number of the lane: the types of lanes, items and probes do
+/// not count here, so that the threads of all batches are compiled once.
+struct lane_calls {
+  void* batch;
+  void (*begin)(void* batch, std::size_t lane);
+  void (*item)(void* batch, std::size_t lane, int number);
+  void (*end)(void* batch, std::size_t lane);
+  void (*synchronize)(void* batch, std::size_t lane);
+  /// Takes the times of an item; null where nothing watches them.
+  void (*times)(void* batch, std::size_t lane, int number, item_times) = nullptr;
 };
 
-/// Thread t submits items [t * items, (t + 1) * items) to lane t and then drains its lane. A thread
-/// holds the lock, one for all threads, while it submits an item. After a failure the runner can be
-/// used again, unless the device is lost.
+/// Threads that submit batches: thread t submits items [t * items, (t + 1) * items) to lane t and
+/// then drains that lane.
+class submitting_threads {
+ public:
+  /// `waits`: a thread holds a `mutex_lock`, one for all threads, while it submits an item.
+  submitting_threads(char const* name, int threads, int items, bool sync_per_item, bool waits,
+                     thread_team::work_of_thread bind);
+
+  /// See `submission_mode`. An item costs one call through a pointer.
+  batch_times run(lane_calls const& calls);
+
+ private:
+  /// The instants of one thread in a batch, on a cache line of their own.
+  struct alignas(64) instants {
+    host_clock::time_point begun;
+    host_clock::time_point submitted;
+    host_clock::time_point drained;
+  };
+  struct batch;
+  void submit_all(std::size_t t, batch& now) noexcept;
+  void submit_one(std::size_t t, int number, batch& now);
+
+  char const* name_;
+  int items_;
+  bool sync_per_item_;
+  bool waits_;
+  std::vector<instants> instants_;
+  thread_team team_;  // last, so that the threads stop before the other members are destroyed
+};
+
+/// Thread t submits to lane t of `lanes`. After a failure the runner can be used again, unless the
+/// device is lost.
 template <any_lane Lane, class Lock>
 class threaded_runner {
  public:
   threaded_runner(char const* name, std::vector<Lane> lanes, int items, bool sync_per_item)
-      : name_(name),
-        lanes_(std::move(lanes)),
-        items_(items),
-        sync_per_item_(sync_per_item),
-        instants_(lanes_.size()),
-        team_(static_cast<int>(lanes_.size()), [this](int t) {
-          stream_traits<typename Lane::stream_type>::bind_thread(
-              lanes_[static_cast<std::size_t>(t)].place);
-        }) {}
+      : lanes_(std::move(lanes)),
+        threads_(name, static_cast<int>(lanes_.size()), items, sync_per_item, Lock::waits,
+                 [this](int t) {
+                   stream_traits<typename Lane::stream_type>::bind_thread(
+                       lanes_[static_cast<std::size_t>(t)].place);
+                 }) {}
 
   /// See `submission_mode`. `submit_per_item` includes the wait for the lock and `sync_per_item`.
   template <class Item, class Probe = no_probe>
   batch_times run(Item&& item, std::uint64_t /*key*/ = 0, Probe&& probe = Probe{}) {
-    nvtx_range const scope{name_, category::cpu,
-                           lanes_.size() * static_cast<std::uint64_t>(items_)};
-    failure failed;
-    Lock lock;
-    auto const began = team_.run([&](int t) noexcept { submit_all(t, item, probe, lock, failed); });
-    failed.rethrow();
-
-    batch_times times;
-    for (auto const& one : instants_) {
-      times.wall = std::max(times.wall, seconds_between(began, one.drained));
-      times.submit_per_item += seconds_between(one.begun, one.submitted);
-    }
-    times.submit_per_item /= static_cast<double>(instants_.size()) * items_;
-    return times;
+    using batch = batch_on_lanes<std::remove_reference_t<Item>, std::remove_reference_t<Probe>>;
+    batch now{lanes_.data(), item, probe};
+    lane_calls calls{&now, &batch::begin, &batch::item, &batch::end, &batch::synchronize};
+    if constexpr (std::remove_cvref_t<Probe>::per_item) { calls.times = &batch::times; }
+    return threads_.run(calls);
   }
 
   std::vector<Lane>& lanes() noexcept { return lanes_; }
 
  private:
   template <class Item, class Probe>
-  void submit_all(int t, Item& item, Probe& probe, Lock& lock, failure& failed) noexcept {
-    auto const index = static_cast<std::size_t>(t);
-    auto& lane = lanes_[index];
-    auto& instants = instants_[index];
-    int const first = t * items_;
-    int const last = first + items_ - 1;
-    bool const opened = failed.guard(first, [&] { probe.lane_begin(lane); });
-    instants.begun = host_clock::now();
-    for (int number = first; number <= last && !failed.stopped(); ++number) {
-      failed.guard(number, [&] { submit_one(lane, number, item, probe, lock); });
-    }
-    instants.submitted = host_clock::now();
-    if (opened) {
-      failed.guard(last, [&] { probe.lane_end(lane); });
-    }
-    failed.guard(last, [&] { lane.synchronize(); }, while_draining);
-    instants.drained = host_clock::now();
-  }
+  struct batch_on_lanes {
+    Lane* lanes;
+    Item& submit;
+    Probe& probe;
 
-  template <class Item, class Probe>
-  void submit_one(Lane& lane, int number, Item& item, Probe& probe, Lock& lock) {
-    nvtx_range const scope{"item", category::cpu, static_cast<std::uint64_t>(number)};
-    if constexpr (std::remove_cvref_t<Probe>::per_item) {
-      auto const asked = host_clock::now();
-      auto entered = asked;
-      {
-        [[maybe_unused]] auto const held = lock.enter();
-        if constexpr (Lock::waits) { entered = host_clock::now(); }
-        item(lane, number);
-        if (sync_per_item_) { lane.synchronize(); }
-      }
-      auto const done = host_clock::now();
-      probe.item(lane, number,
-                 item_times{nanoseconds_between(asked, done), nanoseconds_between(asked, entered)});
-    } else {
-      [[maybe_unused]] auto const held = lock.enter();
-      item(lane, number);
-      if (sync_per_item_) { lane.synchronize(); }
+    static batch_on_lanes& of(void* it) { return *static_cast<batch_on_lanes*>(it); }
+    static void begin(void* it, std::size_t t) { of(it).probe.lane_begin(of(it).lanes[t]); }
+    static void item(void* it, std::size_t t, int number) {
+      of(it).submit(of(it).lanes[t], number);
     }
-  }
+    static void end(void* it, std::size_t t) { of(it).probe.lane_end(of(it).lanes[t]); }
+    static void synchronize(void* it, std::size_t t) { of(it).lanes[t].synchronize(); }
+    static void times(void* it, std::size_t t, int number, item_times taken) {
+      of(it).probe.item(of(it).lanes[t], number, taken);
+    }
+  };
 
-  char const* name_;
   std::vector<Lane> lanes_;
-  int items_;
-  bool sync_per_item_;
-  std::vector<thread_instants> instants_;
-  thread_team team_;  // last, so that the threads stop before the other members are destroyed
+  submitting_threads threads_;  // last: threads end before the lanes that they use
 };
 
 /// One thread submits all items to one lane, in order.
@@ -194,3 +187,7 @@ using serialized = threaded<mutex_lock>;
 static_assert(submission_mode<serialized>);
 
 }  // namespace assay::submit
+
+#ifndef ASSAY_COMPILED
+#include <assay/submit/threaded_definitions.hpp>
+#endif

@@ -4,7 +4,7 @@
 /// reports and writers read one.
 #pragma once
 
-#include <assay/core/recorded_range.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/trace/strings.hpp>
 
 #include <algorithm>

@@ -12,13 +12,13 @@
 #include <assay/transfer/concepts.hpp>
 #include <assay/workload/concepts.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,18 +34,36 @@ inline std::uint64_t next_placement_seed() {
   return random_bits(0, made++);
 }
 
+/// Throws unless there is a lane.
+void require_lane(int lanes);
+
+/// The number of lanes, if the fields of a workload are possible with it.
 template <class Work>
-void require_lanes(Work const& work, int lanes) {
-  if (lanes < 1) {
-    throw std::invalid_argument("lanes = " + std::to_string(lanes) +
-                                " is not possible: at least 1 is");
-  }
+int valid_lanes(Work const& work, int lanes) {
+  require_lane(lanes);
   if constexpr (requires { work.data->output; }) {
-    if (lanes == 1 || !work.data || work.data->output == nullptr) { return; }
-    throw std::invalid_argument("lanes = " + std::to_string(lanes) +
-                                ": the caller's one output serves one lane");
+    if (lanes > 1 && work.data && work.data->output != nullptr) {
+      throw std::invalid_argument("lanes = " + std::to_string(lanes) +
+                                  ": the caller's one output serves one lane");
+    }
   }
+  if constexpr (requires { work.validate(); }) { work.validate(); }
+  return lanes;
 }
+
+/// A function that declares the arrays of a lane, for the length of a call.
+class declare_arrays {
+ public:
+  template <class Declare>
+  declare_arrays(Declare const& how)
+      : how_(&how),
+        call_([](void const* it, setup& make) { (*static_cast<Declare const*>(it))(make); }) {}
+  void operator()(setup& make) const { call_(how_, make); }
+
+ private:
+  void const* how_;
+  void (*call_)(void const*, setup&);
+};
 
 template <class Work>
 std::uint64_t items_of(Work const& work) {
@@ -55,6 +73,32 @@ std::uint64_t items_of(Work const& work) {
 
 }  // namespace detail
 
+/// The arrays of all lanes of a state, without what the workload makes of them.
+class declared_lanes {
+ public:
+  /// `name` is the workload's.
+  declared_lanes(std::shared_ptr<arrays::array_store> store, std::string_view name,
+                 std::uint64_t seed, int lanes);
+
+  /// Calls `declare(setup)` for the next lane. The setups of all lanes stay where they are.
+  void add(detail::declare_arrays declare);
+  /// Waits until the arrays have their content.
+  void finish();
+
+  void poison();
+  bool has_state() const noexcept { return lanes_.front().has_state(); }
+  void restore();
+  /// True if all arrays that hold results have an expectation; one of them has.
+  bool checks_all() const;
+  mismatch verify();
+
+ private:
+  std::shared_ptr<arrays::array_store> store_;
+  std::string_view name_;
+  std::uint64_t seed_;
+  std::vector<setup> lanes_;
+};
+
 /// The state of a workload that declares its arrays: inputs that all lanes share, and all other
 /// arrays for each lane.
 ///
@@ -63,34 +107,25 @@ std::uint64_t items_of(Work const& work) {
 /// the arrays of one lane, and returns them. `run_on(lane, work, arrays)`, a function of the
 /// workload's namespace, submits one item: for a `host_lane`, a `device_lane` or both.
 template <class Place, class Work>
-class prepared {
+class prepared : public declared_lanes {
  public:
-  prepared(Place place, Work const& work, int lanes, std::shared_ptr<arrays::array_store> store)
-      : store_(std::move(store)) {
-    detail::require_lanes(work, lanes);
-    if constexpr (requires { work.validate(); }) { work.validate(); }
+  [[gnu::cold]] prepared(Place place, Work const& work, int lanes,
+                         std::shared_ptr<arrays::array_store> store)
+      : declared_lanes(std::move(store), Work::name, work.seed, detail::valid_lanes(work, lanes)) {
     nvtx_range const here{"prepare", category::transfer};
-    lanes_.reserve(static_cast<std::size_t>(lanes));
+    arrays_.reserve(static_cast<std::size_t>(lanes));
     for (int i = 0; i < lanes; ++i) {
-      auto make = i == 0 ? std::move(setup{store_, work.seed}.allow_empty())
-                         : lanes_.front().declared.for_another_lane();
-      auto all = work.arrays(make);
-      if (!make.has_expectations()) {
-        throw std::logic_error(std::string{Work::name} +
-                               ": arrays(setup&) expects nothing of an output, so a wrong result "
-                               "would go unseen: call setup.expect");
-      }
-      lanes_.push_back({std::move(make), std::move(all)});
+      add([&](setup& make) { arrays_.push_back(work.arrays(make)); });
       if constexpr (keeps_handles<Work, Place>) {
-        handles_.push_back(make_handle(place, work, lanes_.back().arrays));
+        handles_.push_back(make_handle(place, work, arrays_.back()));
       }
     }
-    store_->finish();
+    finish();
   }
 
   /// The arrays of a lane. Throws `std::out_of_range` where there is no such lane.
   arrays_of<Work> const& arrays(int lane) const {
-    return lanes_.at(static_cast<std::size_t>(lane)).arrays;
+    return arrays_.at(static_cast<std::size_t>(lane));
   }
 
   /// The handle of a lane, of workloads that keep handles.
@@ -108,38 +143,9 @@ class prepared {
       run_on(where, work, arrays(where.index));
     }
   }
-  void poison() {
-    nvtx_range const here{"poison", category::gpu};
-    for (auto& each : lanes_) { each.declared.poison(); }
-    store_->finish();
-  }
-  bool has_state() const noexcept { return lanes_.front().declared.has_state(); }
-  void restore() {
-    nvtx_range const here{"restore", category::gpu};
-    for (auto& each : lanes_) { each.declared.restore(); }
-    store_->finish();
-  }
-  /// True if all arrays that hold results have an expectation; one of them has.
-  bool checks_all() const {
-    return std::ranges::all_of(lanes_.front().declared.declared(),
-                               [](auto const& each) { return !each.is_result() || each.expected; });
-  }
-  mismatch verify() {
-    nvtx_range const here{"verify outputs", category::transfer};
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      if (auto const wrong = lanes_[i].declared.verify()) {
-        return "lane " + std::to_string(i) + ": " + *wrong;
-      }
-    }
-    return {};
-  }
 
  private:
   struct nothing {};
-  struct of_lane {
-    setup declared;
-    arrays_of<Work> arrays;
-  };
   static auto handle_type() {
     if constexpr (keeps_handles<Work, Place>) {
       return std::type_identity<decltype(make_handle(std::declval<Place const&>(),
@@ -150,8 +156,7 @@ class prepared {
     }
   }
 
-  std::shared_ptr<arrays::array_store> store_;
-  std::vector<of_lane> lanes_;
+  std::vector<arrays_of<Work>> arrays_;
   std::vector<typename decltype(handle_type())::type> handles_;
 };
 
@@ -171,3 +176,7 @@ constexpr std::size_t size_of(std::int64_t count) noexcept {
 }
 
 }  // namespace assay::workloads
+
+#ifndef ASSAY_COMPILED
+#include <assay/workload/array_workload_definitions.hpp>
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Internal to device_arrays.cuh: the kernel that fills arrays with random elements.
+#pragma once
+
+#include <assay/arrays/device_arrays.cuh>
+#include <assay/kernel/grid_stride.cuh>
+#include <assay/kernel/launch.cuh>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace assay::arrays {
+
+namespace detail {
+
+template <class T>
+__device__ T of_bits(std::uint64_t bits) {
+  T value;
+  memcpy(&value, &bits, sizeof value);  // the low bytes: all GPUs are little endian
+  return value;
+}
+
+template <class Range>
+__device__ void fill_elements(void* to, std::uint64_t count, Range range, std::uint64_t seed) {
+  using value = decltype(draw_of<Range>{}.value);
+  for (auto const i : kernel::grid_stride(count)) {
+    static_cast<value*>(to)[i] = draw_of<Range>{range, random_draw{seed, i}.bits}.value;
+  }
+}
+
+template <class T>
+__device__ void fill_integers(void* to, std::uint64_t count, any_range of, std::uint64_t seed) {
+  fill_elements(to, count, uniform<T>{of_bits<T>(of.low), of_bits<T>(of.high)}, seed);
+}
+
+template <class T>
+__device__ void fill_floating(void* to, std::uint64_t count, any_range of, std::uint64_t seed) {
+  if (!of.is_multiples) { return fill_integers<T>(to, count, of, seed); }
+  uniform<std::int32_t> const steps{of_bits<std::int32_t>(of.low), of_bits<std::int32_t>(of.high)};
+  fill_elements(to, count, multiples<T>{steps, of_bits<T>(of.unit)}, seed);
+}
+
+template <class Bits>
+__device__ void fill_narrowed(void* to, std::uint64_t count, any_range of, std::uint64_t seed) {
+  uniform<float> const range{of_bits<float>(of.low), of_bits<float>(of.high)};
+  for (auto const i : kernel::grid_stride(count)) {
+    double const drawn = uniform_draw<float>{range, random_draw{seed, i}.bits}.value;
+    auto const bits = static_cast<std::uint64_t>(__double_as_longlong(drawn));
+    static_cast<Bits*>(to)[i] = static_cast<Bits>(narrowing{of.format, bits}.result);
+  }
+}
+
+/// One kernel for all types, because each kernel costs all programs time to compile. A template,
+/// because a plain kernel in a header does not link from two units.
+template <int = 0>
+__global__ void fill_random_elements(void* to, std::uint64_t count, any_range of,
+                                     std::uint64_t seed) {
+  switch (of.type) {
+    case element::u8:
+    case element::i8:
+      return fill_integers<std::uint8_t>(to, count, of, seed);
+    case element::u16:
+    case element::i16:
+      return fill_integers<std::uint16_t>(to, count, of, seed);
+    case element::u32:
+    case element::i32:
+      return fill_integers<std::uint32_t>(to, count, of, seed);
+    case element::u64:
+    case element::i64:
+      return fill_integers<std::uint64_t>(to, count, of, seed);
+    case element::f32:
+      return fill_floating<float>(to, count, of, seed);
+    case element::f64:
+      return fill_floating<double>(to, count, of, seed);
+    case element::f16:
+    case element::bf16:
+      return fill_narrowed<std::uint16_t>(to, count, of, seed);
+    case element::e4m3:
+    case element::e5m2:
+      return fill_narrowed<std::uint8_t>(to, count, of, seed);
+  }
+}
+
+}  // namespace detail
+
+ASSAY_INLINE void device_array_store::fill_random(void* to, std::size_t count,
+                                                  any_range const& range, std::uint64_t seed) {
+  constexpr unsigned threads = 256;
+  if (count == 0) { return; }
+  device_guard const guard{place_};
+  auto const run = detail::fill_random_elements<>;
+  auto const shape = kernel::stride_shape(run, place_, count, threads);
+  kernel::launch(run, shape, 0, stream_, to, std::uint64_t{count}, range, seed);
+}
+
+}  // namespace assay::arrays
