@@ -448,6 +448,17 @@ INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 0, PROCESS), (1, 2, 0, 1677
   CHECK(devices("(5, 0, 1234, NULL), (4, 0, 1, NULL), (5, 1, 1, NULL)") == std::pair{5, 4});
 }
 
+TEST_CASE("a table of a newer schema is named, and not passed over") {
+  auto const trace = read(std::string{strings} +
+                          "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL_V3 (start, end);"
+                          "CREATE TABLE NVTX_EVENTS_V2 (start, end);"
+                          "CREATE TABLE OSRT_CALLCHAINS (id);");
+  std::vector<std::string> names;
+  for (auto const& [name, text] : trace.notes) { names.push_back(name); }
+  CHECK(names ==
+        std::vector<std::string>{"table CUPTI_ACTIVITY_KIND_KERNEL_V3", "table NVTX_EVENTS_V2"});
+}
+
 TEST_CASE("changes in a log beside the file are not passed over") {
   folder const here;
   auto const said = [&](std::string const& beside, std::string const& text) {

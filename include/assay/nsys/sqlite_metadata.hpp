@@ -36,6 +36,7 @@ class metadata_reader {
 
   void finish() {
     if (in_.ours) { return read_own(); }
+    note_newer_tables();
     devices_.renumber();
     read_window();
     call_index const calls{in_.into};
@@ -85,6 +86,21 @@ class metadata_reader {
         auto name = repaired_utf8(row->text());
         in_.into.notes.emplace_back(std::move(name), repaired_utf8(row->text()));
       }
+    }
+  }
+
+  // A schema of the future may have `_V2` of a table, which would read as a trace without data.
+  void note_newer_tables() {
+    auto const note = [&](std::string const& known, auto const&) {
+      for (auto const& table : in_.tables.like(known)) {
+        in_.into.notes.emplace_back("table " + table,
+                                    "not read, since only " + known + " is known");
+      }
+    };
+    nsys::each_table(in_.into, note);
+    for (auto const* known : {"CUPTI_ACTIVITY_KIND_RUNTIME", "OSRT_API", "NVTX_EVENTS", "StringIds",
+                              "PROFILER_OVERHEAD"}) {
+      note(known, 0);
     }
   }
 
