@@ -33,7 +33,7 @@ inline constexpr double longest_empty = 1.25;
 /// A share as text with its sign: "+0.31 %".
 inline std::string percent_text(double share) {
   auto const text = stats::number_text(100 * share, 2, std::chars_format::fixed) + " %";
-  return std::signbit(share) ? text : "+" + text;
+  return text.front() == '-' ? text : "+" + text;
 }
 
 /// A number with three digits.
