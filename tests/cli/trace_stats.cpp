@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
@@ -560,4 +561,62 @@ TEST_CASE("bad input is one line with value and remedy") {
           {"--stream 0", "has no work in stream 0; it has work in: 7, 9"});
   refused(run({a, "--stream", "-1"}), {"--stream"});
   refused(run({a, "--frobnicate"}), {"--frobnicate"});
+  refused(run({a, "--kernel", "zzz|"}), {"--kernel 'zzz|'", "adam_step", "gemm"});
+  refused(run({a, "--class", "X=nosuch"}), {"--class X=nosuch", "adam_step", "gemm"});
+  refused(run({a, "--answers", "--forward", "trian"}), {"--forward 'trian'", "forward, step"});
+  refused(run({a, "--answers", "--softmax", "nope"}), {"--softmax 'nope'", "forward, step"});
+  builder unnamed;
+  unnamed.range("other", {0, 10});
+  unnamed.launch("k", {1, 2}, {3, 4});
+  write_nsys(unnamed.trace, here / "u.sqlite");
+  refused(run({here / "u.sqlite", "--answers", "--warm-ups", "2"}),
+          {"--warm-ups 2", "has no range that names a pass; it has ranges: other"});
+  refused(run({a, "--perfetto", a}), {"--perfetto", "overwrite"});
+}
+
+TEST_CASE("nothing is written over, and nothing is told twice") {
+  folder const here;
+  for (auto const* name : {"a", "b"}) {
+    std::filesystem::create_directory(here / name);
+    write_nsys(steps(), here / name / "run.sqlite");
+  }
+  auto const a = (here / "a/run.sqlite").string(), b = (here / "b/run.sqlite").string();
+  auto const two =
+      run({a, b, "--csv", "--output", (here / "out").string(), "--report", "cuda_api_sum"});
+  CHECK(std::ranges::count(two.out, '\n') == 2);
+  CHECK(here.entries() == 4);
+  auto const once = run({a, "--json", "--report", "cuda_api_sum"});
+  CHECK(run({a, "--json", "--report", "cuda_api_sum,cuda_api_sum"}).out == once.out);
+  CHECK(run({a, a, "--json", "--report", "cuda_api_sum"}).out == once.out);
+  auto const same = run({a, a, "--json", "--diff", "--report", "cuda_api_sum"}).out;
+  CHECK(same.find("\"cuda_api_sum\"") == same.rfind("\"cuda_api_sum\""));
+}
+
+TEST_CASE("output that cannot be written is a failure") {
+  folder const here;
+  write_nsys(steps(), here / "a.sqlite");
+  auto const a = (here / "a.sqlite").string();
+  for (auto const& words : {std::vector<std::string>{a}, {a, "--json"}, {"--help"}}) {
+    std::vector<char const*> argv{"trace_stats"};
+    for (auto const& word : words) { argv.push_back(word.c_str()); }
+    std::ofstream full{"/dev/full"};
+    std::ostringstream err;
+    CHECK(cli::trace_stats(static_cast<int>(argv.size()), argv.data(), full, err) == cli::failed);
+    CHECK_THAT(err.str(), contains("cannot write the output"));
+  }
+}
+
+TEST_CASE("a range that ends on another thread takes what all threads do in its time") {
+  folder const here;
+  builder b;
+  b.trace.window = {0, 1000};
+  b.range("job", {0, 100}, main_thread, {}, range_style::start_end).end_thread = second_thread;
+  b.launch("first", {10, 20}, {30, 40});
+  b.launch("second", {50, 60}, {70, 80}, {}, second_thread);
+  b.launch("late", {150, 160}, {170, 180});
+  write_nsys(b.trace, here / "a.sqlite");
+  auto const what = run(
+      {(here / "a.sqlite").string(), "--range", "job", "--csv", "--report", "cuda_gpu_kern_sum"});
+  CHECK(what.err.empty());
+  CHECK_THAT(what.out, contains("first") && contains("second") && !contains("late"));
 }

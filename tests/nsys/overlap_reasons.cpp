@@ -55,6 +55,17 @@ TEST_CASE("one stream runs one after the other") {
   CHECK((reason.copy == 2 && reason.kernel == 2));
 }
 
+TEST_CASE("a graph that was recorded whole is what a copy could have run beside") {
+  builder b;
+  b.whole_graph({20, 500}, first_stream, b.call("cudaGraphLaunch_v10000", {0, 10}).correlation);
+  b.launch_copy(to_device, 8, {12, 14}, {500, 900}, first_stream);
+  auto const found = explain_overlap(view{b.trace});
+  REQUIRE(found.reasons.size() == 1);
+  CHECK(found.reasons[0].what == same_stream);
+  CHECK(found.reasons[0].kernel_kind == operation_kind::graph);
+  CHECK(found.reasons[0].kernel == 0);
+}
+
 TEST_CASE("copies on a device without kernels have nothing to overlap") {
   builder b;
   b.launch_copy(to_device, 8, {0, 5}, {10, 20}, first_stream);

@@ -321,6 +321,22 @@ TEST_CASE("unified memory is summed by address, in total, and by the code that f
   CHECK(make_report("um_total_sum", nothing).rows() == 0);
 }
 
+TEST_CASE("unified memory at one address of two processes is that of each") {
+  builder b;
+  for (std::uint32_t const process : {100U, 200U}) {
+    auto& copy = b.copy(copy_kind::unified_host_to_device, process * 10'000, {0, 1'000'000});
+    copy.address = 0x10;
+    copy.where.process = process;
+    b.trace.host_faults.push_back({1, process, 0x10, 0xab});
+  }
+  CHECK_THAT(csv("um_sum", b.trace),
+             assay::test::contains("\n0x10 (process 200),2.000,0.000,1,0,2000.000\n"
+                                   "0x10 (process 100),1.000,0.000,1,0,1000.000\n"));
+  CHECK_THAT(csv("um_total_sum", b.trace), assay::test::contains("\n3.000,0.000,2,0,0x10,0x10\n"));
+  CHECK_THAT(csv("um_cpu_page_faults_sum", b.trace),
+             assay::test::contains("\n1,0xAB (process 100)\n1,0xAB (process 200)\n"));
+}
+
 TEST_CASE("every report is made of an empty trace, of one with all fields, and of random ones") {
   model const empty;
   auto const full = everything();

@@ -125,6 +125,19 @@ TEST_CASE("graphs recorded whole count as one kernel at once and have a class of
   CHECK_THAT(csv(concurrency_sum(b.trace)), test::contains("10.0,10,2,Device (0)"));
 }
 
+TEST_CASE("a copy beneath a graph that was recorded whole is hidden, and so is communication") {
+  builder b;
+  b.whole_graph({0, 100});
+  b.copy(copy_kind::host_to_device, 1, {10, 90});
+  b.copy(copy_kind::peer_to_peer, 1, {80, 120});
+  auto const found = overlap(b.trace);
+  REQUIRE(found.size() == 1);
+  CHECK((found[0].kernels_ns == 100 && found[0].compute_ns == 100));
+  CHECK(found[0].use(copy_direction::to_device).exposed_ns() == 0);
+  CHECK((found[0].communication_ns == 40 && found[0].communication_hidden_ns == 20));
+  CHECK(found[0].mean_kernels_at_once == 1);
+}
+
 TEST_CASE("page migrations of unified memory are told apart from copies") {
   builder b;
   b.kernel("k", {0, 100});

@@ -402,6 +402,63 @@ INSERT INTO TARGET_INFO_CUDA_GPU VALUES (1, 'an A100', 108, 32, 64, 8);
   CHECK(trace.devices[0].compute_major == 8);
 }
 
+TEST_CASE("devices are those of the machine where processes number them differently") {
+  // Process 1234 sees GPU 3 alone, process 1 sees GPUs 2 and 3, and nothing tells of process 9.
+  auto const trace = read(std::string{strings} + R"(
+CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, cuDevice INTEGER, smCount INTEGER);
+INSERT INTO TARGET_INFO_GPU VALUES (2, 'two', 0, 132), (3, 'three', 1, 132);
+CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER NOT NULL, pid INTEGER NOT NULL);
+INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (3, 0, 1234), (2, 0, 1), (3, 1, 1);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER,
+  globalPid INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 0, PROCESS), (1, 2, 0, 16777216),
+  (1, 2, 1, 16777216), (1, 2, 0, 9 * 16777216), (1, 2, 1, 9 * 16777216);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,
+  globalPid INTEGER, copyKind INTEGER, srcDeviceId INTEGER, dstDeviceId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 2, 0, 16777216, 10, 0, 1),
+  (1, 2, 0, PROCESS, 1, NULL, NULL);
+)");
+  std::vector<std::int32_t> devices;
+  for (auto const& each : trace.kernels) { devices.push_back(each.where.device); }
+  CHECK(devices == std::vector<std::int32_t>{3, 2, 3, 4, 5});
+  CHECK(trace.copies[0].where.device == 2);
+  CHECK(trace.copies[0].from_device == 2);
+  CHECK(trace.copies[0].to_device == 3);
+  CHECK(trace.copies[1].where.device == 3);
+  CHECK(trace.copies[1].to_device == -1);
+  REQUIRE(trace.devices.size() == 2);
+  CHECK(trace.devices[0].id == 2);
+  CHECK(trace.devices[1].name == "three");
+}
+
+TEST_CASE("parts of one GPU are devices, and a GPU with two names is one") {
+  auto const devices = [](std::string const& visible) {
+    auto const trace = read(std::string{strings} + R"(
+CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER, uuid TEXT);
+INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES )" +
+                            visible + R"(;
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER,
+  globalPid INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 0, PROCESS), (1, 2, 0, 16777216);
+)");
+    return std::pair{trace.kernels[0].where.device, trace.kernels[1].where.device};
+  };
+  CHECK(devices("(5, 0, 1234, 'MIG-a'), (5, 0, 1, 'MIG-b')") == std::pair{5, 6});
+  CHECK(devices("(5, 0, 1234, 'GPU-a'), (5, 0, 1, NULL)") == std::pair{0, 0});
+  CHECK(devices("(5, 0, 1234, NULL), (4, 0, 1, NULL), (5, 1, 1, NULL)") == std::pair{5, 4});
+}
+
+TEST_CASE("a table of a newer schema is named, and not passed over") {
+  auto const trace = read(std::string{strings} +
+                          "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL_V3 (start, end);"
+                          "CREATE TABLE NVTX_EVENTS_V2 (start, end);"
+                          "CREATE TABLE OSRT_CALLCHAINS (id);");
+  std::vector<std::string> names;
+  for (auto const& [name, text] : trace.notes) { names.push_back(name); }
+  CHECK(names ==
+        std::vector<std::string>{"table CUPTI_ACTIVITY_KIND_KERNEL_V3", "table NVTX_EVENTS_V2"});
+}
+
 TEST_CASE("changes in a log beside the file are not passed over") {
   folder const here;
   auto const said = [&](std::string const& beside, std::string const& text) {

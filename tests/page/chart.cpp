@@ -4,8 +4,10 @@
 
 #include <assay/page/chart.hpp>
 
+#include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace assay::report;
@@ -57,6 +59,27 @@ TEST_CASE("ticks are round numbers inside the axis, and at most as many as asked
   check_ticks(own, 5, {1, 2, 4, 8, 16});
   check_ticks(own, 3, {1, 4, 16});
   check_ticks(axis_of({"a", "b", "c"}), 2, {0, 1, 2});
+}
+
+TEST_CASE(
+    "axes of values that nearly meet, or are as far apart as numbers can be, have few ticks") {
+  auto const text = [](double each) { return plain_number(each); };
+  for (auto const& [low, high] : {std::pair{1.0, 1.0 + 1e-15},
+                                  {1.0, 1.0000000001},
+                                  {1e-320, 2e-320},
+                                  {1e9, 1e9 + 1e-7},
+                                  {1e-305, 1e305},
+                                  {1.0, 1e305},
+                                  {1e-308, 1.7e308}}) {
+    for (auto const logarithmic : {false, true}) {
+      auto const made = axis_over({low, high}, "x", text, logarithmic);
+      INFO(low << " to " << high);
+      CHECK((std::isfinite(made.low) && std::isfinite(made.high)));
+      CHECK((made.ticks(7).size() <= 7 && over(low, high, logarithmic).ticks(7).size() <= 7));
+      CHECK((made.share(high) >= 0.5 && made.share(high) <= 1));
+    }
+  }
+  CHECK(over(-1.7e308, 1.7e308).ticks(7).size() <= 7);
 }
 
 TEST_CASE("an axis over values has room at both ends, also for values of one size") {

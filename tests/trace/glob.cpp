@@ -57,6 +57,7 @@ TEST_CASE("alternatives are separate, and an empty glob means every name") {
   CHECK(whole("forward|backward", "backward"));
   CHECK(!whole("forward|backward", "forward|backward"));
   CHECK(part("", "anything"));
+  for (auto const* glob : {"zzz|", "|zzz", "|", "q||zzz"}) { CHECK(!part(glob, "anything")); }
   CHECK(whole("", "anything"));
   CHECK(part("", ""));
   CHECK(part("*", ""));

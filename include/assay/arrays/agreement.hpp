@@ -4,11 +4,11 @@
 #pragma once
 
 #include <assay/core/requirements.hpp>
+#include <assay/stats/number_text.hpp>
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -54,9 +54,7 @@ std::string in_text(Value value, int digits) {
   if constexpr (std::is_integral_v<Value>) {
     return std::to_string(value);
   } else {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.*g", digits, static_cast<double>(value));
-    return text;
+    return stats::number_text(static_cast<double>(value), digits);
   }
 }
 

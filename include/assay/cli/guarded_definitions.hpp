@@ -5,6 +5,7 @@
 
 #include <assay/cli/gate.hpp>
 #include <assay/cli/guarded.hpp>
+#include <assay/core/atomic_file.hpp>
 #include <assay/report/escape.hpp>
 
 #include <CLI/CLI.hpp>
@@ -73,11 +74,13 @@ ASSAY_INLINE int guarded(CLI::App& app, int argc, char const* const* argv,
   };
   try {
     declare();
-    app.parse(argc, argv);
-    return body();
-  } catch (CLI::CallForHelp const&) {
-    out << app.help();
-    return ok;
+    auto code = static_cast<int>(ok);
+    try {
+      app.parse(argc, argv);
+      code = body();
+    } catch (CLI::CallForHelp const&) { out << app.help(); }
+    if (!out.flush()) { throw file_error("the output", "its file is full or closed"); }
+    return code;
   } catch (CLI::ParseError const& error) {
     return complain(std::runtime_error{detail::explained(error)}, "; see --help", bad_input);
   } catch (std::bad_alloc const& error) {

@@ -27,12 +27,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <ostream>
 #include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay::cli {
@@ -79,6 +81,25 @@ class trace_stats_printer {
     auto made = trace::read_nsys(path);
     asked_.require_any(path, made);
     return made;
+  }
+
+  /// Two reports of one file and name would be one member of an object twice.
+  void add_document(document made) {
+    auto const same = [&](auto const& each) {
+      return each.path == made.path && each.name == made.name;
+    };
+    if (std::ranges::none_of(documents_, same)) { documents_.push_back(std::move(made)); }
+  }
+
+  /// The begin of the names of what is written for a file: its stem, or its path where another
+  /// file has that stem.
+  std::string label_of(std::string const& path) const {
+    auto const stem = [](std::string const& of) { return std::filesystem::path{of}.stem(); };
+    auto const same = [&](auto const& each) { return each != path && stem(each) == stem(path); };
+    if (std::ranges::none_of(asked_.files, same)) { return stem(path).string(); }
+    auto label = path;
+    std::ranges::replace(label, '/', '_');
+    return label;
   }
 
   /// Writes the JSON. One report is a document. Several reports are the members of an object, and
@@ -183,7 +204,7 @@ class trace_stats_printer {
     if (is_json()) {
       std::string text;
       for (auto const& line : lines) { text += (text.empty() ? "[" : ",") + trace::quoted(line); }
-      documents_.push_back({path, name, (text.empty() ? "[" : text) + "]\n"});
+      add_document({path, name, (text.empty() ? "[" : text) + "]\n"});
       return;
     }
     for (auto const& line : lines) { out_ << report::wrapped(report::printable(line), "", "  "); }
@@ -200,11 +221,15 @@ class trace_stats_printer {
     std::ostringstream text;
     write(text, of);
     if (asked_.output.empty()) {
-      documents_.push_back({path, of.name(), text.str()});
+      add_document({path, of.name(), text.str()});
     } else {
       auto name = asked_.output;
-      if (asked_.files.size() > 1) { name += "_" + std::filesystem::path{path}.stem().string(); }
+      if (asked_.files.size() > 1) { name += "_" + label_of(path); }
       name += "_" + of.name() + (is_text() ? ".txt" : "." + asked_.format);
+      if (auto const [at, fresh] = written_.emplace(name, path); !fresh && at->second != path) {
+        throw std::invalid_argument("--output " + asked_.output + ": tables of " + at->second +
+                                    " and " + path + " would both be " + name);
+      }
       write_atomically(name, text.str());
       out_ << name << '\n';
     }
@@ -244,6 +269,7 @@ class trace_stats_printer {
   trace_stats_options const& asked_;
   std::ostream& out_;
   std::vector<document> documents_;
+  std::map<std::string, std::string> written_;  ///< the FILE of each file
 };
 
 /// The program; returns its exit code. Errors are one line on `err`.

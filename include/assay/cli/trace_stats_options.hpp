@@ -9,6 +9,8 @@
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/report/trace_words.hpp>
+#include <assay/trace/glob.hpp>
+#include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/trace/top_kernels.hpp>
@@ -26,6 +28,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace assay::cli {
@@ -124,6 +127,7 @@ struct trace_stats_options {
     if (json) { format = "json"; }
     choose("--format", "format", format, {"text", "csv", "json"});
     take_reports_from_files();
+    leave_out_repeated(reports);
     if (!phases.empty() && phases.size() != 2) {
       throw std::invalid_argument("--phases names two ranges, as in --phases forward,step");
     }
@@ -135,6 +139,11 @@ struct trace_stats_options {
     };
     of_files("--diff", diff, 2);
     of_files("--perfetto", !perfetto.empty(), 1);
+    if (!diff) { leave_out_repeated(files); }
+    std::error_code ignored;
+    if (!perfetto.empty() && std::filesystem::equivalent(perfetto, files[0], ignored)) {
+      throw std::invalid_argument("--perfetto " + perfetto + " would overwrite the trace");
+    }
     for (auto const& name : reports) {
       if (name == "range_kernels" && !range.empty()) { continue; }
       trace::model const none;
@@ -147,15 +156,10 @@ struct trace_stats_options {
   void require_any(std::string const& path, trace::model const& of) const {
     require_range("--range", range, path, of);
     for (auto const& name : phases) { require_range("--phases", name, path, of); }
-    trace::row_filter by;
-    by.kernel = kernel;
-    if (!kernel.empty() && trace::select(of, by).of().kernels.empty()) {
-      std::set<std::string> names;
-      for (auto const& each : of.kernels) {
-        names.insert(report::shortened(trace::short_kernel_name(of.strings[each.name])));
-      }
-      detail::refuse_choice("--kernel '" + kernel + "'", path, "kernel with that in its name",
-                            "kernels", {names.begin(), names.end()});
+    require_passes(path, of);
+    require_kernel("--kernel '" + kernel + "'", kernel, path, of);
+    for (auto const& each : classes) {
+      require_kernel("--class " + each, each.substr(each.find('=') + 1), path, of);
     }
     std::set<std::int64_t> devices, streams;
     trace::each_device_table(of, [&](auto const& rows) {
@@ -182,12 +186,12 @@ struct trace_stats_options {
   /// colons of their own, so that each colon is tried.
   trace::row_filter filter_by(std::string const& name, trace::model const& of) const {
     trace::row_filter by{.range = name, .device = device, .stream = stream, .kernel = kernel};
-    if (name.empty() || !trace::outermost_ranges(of, by).empty()) { return by; }
+    if (name.empty() || takes_any(by, of)) { return by; }
     auto split_by = by;
     for (auto at = name.find(':'); at != std::string::npos; at = name.find(':', at + 1)) {
       split_by.domain = name.substr(0, at);
       split_by.range = name.substr(at + 1);
-      if (!trace::outermost_ranges(of, split_by).empty()) { return split_by; }
+      if (takes_any(split_by, of)) { return split_by; }
     }
     return by;
   }
@@ -206,6 +210,11 @@ struct trace_stats_options {
   }
 
  private:
+  static void leave_out_repeated(std::vector<std::string>& names) {
+    std::set<std::string> seen;
+    std::erase_if(names, [&](auto const& each) { return !seen.insert(each).second; });
+  }
+
   /// `--report NAME NAME` leaves the second among the files: there is none of that name, as a rule.
   void take_reports_from_files() {
     if (reports.empty()) { return; }
@@ -217,15 +226,67 @@ struct trace_stats_options {
     if (files.empty()) { throw std::invalid_argument("name a FILE beside the reports"); }
   }
 
-  void require_range(std::string const& option, std::string const& name, std::string const& path,
-                     trace::model const& of) const {
-    if (name.empty() || !trace::outermost_ranges(of, filter_by(name, of)).empty()) { return; }
+  void require_kernel(std::string const& choice, std::string const& names, std::string const& path,
+                      trace::model const& of) const {
+    trace::glob const wanted{names};
+    std::set<std::string> known;
+    for (auto const& each : of.kernels) {
+      auto const name = of.strings[each.name];
+      if (wanted.matches(name)) { return; }
+      known.insert(report::shortened(trace::short_kernel_name(name)));
+    }
+    if (names.empty()) { return; }
+    detail::refuse_choice(choice, path, "kernel with that in its name", "kernels",
+                          {known.begin(), known.end()});
+  }
+
+  /// Ranges that were named for `--answers`, and ranges for the warm-ups to leave out.
+  void require_passes(std::string const& path, trace::model const& of) const {
+    trace::answer_options const usual;
+    auto const any = [&](std::string const& name) {
+      trace::row_filter by{.range = name};
+      return !name.empty() && takes_any(by, of);
+    };
+    auto const require = [&](std::string const& option, std::string const& name,
+                             std::string const& unchanged) {
+      if (name.empty() || name == unchanged || any(name)) { return; }
+      detail::refuse_choice(option + " '" + name + "'", path, "range of that name", "ranges",
+                            range_names(of));
+    };
+    require("--forward", answer.forward, usual.forward);
+    require("--step", answer.step, usual.step);
+    require("--softmax", answer.softmax, usual.softmax);
+    require("--attention", answer.attention, usual.attention);
+    if (answer.warm_ups == 0 || any(answer.forward) || any(answer.step)) { return; }
+    detail::refuse_choice("--warm-ups " + std::to_string(answer.warm_ups), path,
+                          "range that names a pass", "ranges", range_names(of));
+  }
+
+  /// True if a filter takes ranges. Where one of these ends on another thread, the filter takes
+  /// what all threads do in their time: they belong to no one thread.
+  static bool takes_any(trace::row_filter& by, trace::model const& of) {
+    by.any_thread = true;
+    auto const found = trace::outermost_ranges(of, by);
+    by.any_thread =
+        std::ranges::any_of(found, [&](auto row) { return !trace::on_one_thread(of.ranges[row]); });
+    return !found.empty();
+  }
+
+  /// The names of ranges, the most frequent first.
+  static std::vector<std::string> range_names(trace::model const& of) {
     std::map<std::string, int> counts;
     for (auto const& each : of.ranges) { ++counts[std::string{of.strings[each.name]}]; }
     std::vector<std::string> names;
     for (auto const& [known, count] : counts) { names.push_back(known); }
     std::ranges::stable_sort(names, std::greater{}, [&](auto const& each) { return counts[each]; });
-    detail::refuse_choice(option + " '" + name + "'", path, "range of that name", "ranges", names);
+    return names;
+  }
+
+  void require_range(std::string const& option, std::string const& name, std::string const& path,
+                     trace::model const& of) const {
+    if (name.empty() || !trace::outermost_ranges(of, filter_by(name, of)).empty()) { return; }
+    detail::refuse_choice(option + " '" + name + "'", path, "range of that name", "ranges",
+                          range_names(of));
   }
 };
 

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <assay/core/requirements.hpp>
+#include <assay/stats/number_text.hpp>
 
-#include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <string>
 #include <utility>
@@ -30,9 +30,7 @@ inline constexpr estimate impossible{std::numeric_limits<double>::infinity(),
 namespace detail {
 
 inline std::string fixed(double value) {
-  std::array<char, 32> text{};
-  (void)std::snprintf(text.data(), text.size(), value < 9.95 ? "%.1f" : "%.0f", value);
-  return text.data();
+  return stats::number_text(value, value < 9.95 ? 1 : 0, std::chars_format::fixed);
 }
 
 inline std::pair<double, char const*> unit_of(double seconds) noexcept {

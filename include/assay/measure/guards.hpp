@@ -9,13 +9,14 @@
 #include <assay/measure/subject.hpp>
 #include <assay/stats/classify.hpp>
 #include <assay/stats/group_sequential.hpp>
+#include <assay/stats/number_text.hpp>
 #include <assay/stats/signed_rank.hpp>
 #include <assay/stats/summary.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <cstdio>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,17 +32,12 @@ inline constexpr double longest_empty = 1.25;
 
 /// A share as text with its sign: "+0.31 %".
 inline std::string percent_text(double share) {
-  char text[32];
-  (void)std::snprintf(text, sizeof text, "%+.2f %%", 100 * share);
-  return text;
+  auto const text = stats::number_text(100 * share, 2, std::chars_format::fixed) + " %";
+  return text.front() == '-' ? text : "+" + text;
 }
 
 /// A number with three digits.
-inline std::string digits_text(double value) {
-  char text[32];
-  (void)std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
+inline std::string digits_text(double value) { return stats::number_text(value, 3); }
 
 /// A share as text without a sign: "2 %".
 inline std::string share_text(double share) { return digits_text(100 * share) + " %"; }

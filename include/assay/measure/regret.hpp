@@ -7,15 +7,15 @@
 #include <assay/dispatch/choose.hpp>
 #include <assay/dispatch/timed_calls.hpp>
 #include <assay/measure/calibrate.hpp>
+#include <assay/stats/number_text.hpp>
 #include <assay/stats/random_source.hpp>
 #include <assay/stats/summary.hpp>
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,6 +26,15 @@ namespace assay::measure {
 using dispatch::stream_of_calls;
 using dispatch::time_calls;
 using dispatch::timed_calls;
+
+namespace detail {
+
+/// A share in per cent, with one digit after the point.
+inline std::string share_text(double share) {
+  return stats::number_text(100 * share, 1, std::chars_format::fixed);
+}
+
+}  // namespace detail
 
 /// The regret of a chooser, as shares of the best possible time.
 struct regret {
@@ -62,11 +71,9 @@ struct regret {
   }
   /// `choose::by_model: regret 0.4 % (noise 0.3 %), mean 0.6 %, p95 1.2 %, max 3.0 %`.
   std::string describe() const {
-    std::array<char, 160> text{};
-    (void)std::snprintf(text.data(), text.size(),
-                        ": regret %.1f %% (noise %.1f %%), mean %.1f %%, p95 %.1f %%, max %.1f %%",
-                        100 * total, 100 * noise_floor, 100 * mean, 100 * p95, 100 * max);
-    return chooser + text.data();
+    auto const text = detail::share_text;
+    return chooser + ": regret " + text(total) + " % (noise " + text(noise_floor) + " %), mean " +
+           text(mean) + " %, p95 " + text(p95) + " %, max " + text(max) + " %";
   }
 };
 
@@ -116,10 +123,9 @@ struct chooser_comparison {
   bool second_is_faster() const noexcept { return high < 0; }
   /// `choose::always{host{1}} takes 12.1 % [8.4, 16.0] more time than choose::by_model`.
   std::string describe() const {
-    std::array<char, 96> text{};
-    (void)std::snprintf(text.data(), text.size(), " takes %.1f %% [%.1f, %.1f] more time than ",
-                        100 * excess, 100 * low, 100 * high);
-    return second.chooser + text.data() + first.chooser;
+    auto const text = detail::share_text;
+    return second.chooser + " takes " + text(excess) + " % [" + text(low) + ", " + text(high) +
+           "] more time than " + first.chooser;
   }
 };
 

@@ -42,8 +42,9 @@ struct overlap_reason {
   std::int64_t exposed_ns = 0;  ///< time in which these copies ran and no kernel did
   std::int64_t alone_ns = 0;    ///< the part from copies that met no other obstacle
   row_index copy = no_row;      ///< the copy with the longest exposed time
-  row_index kernel = no_row;    ///< a kernel that could have run beside `copy`
-  string_id call = 0;           ///< the name of the call that stands between, or that came late
+  row_index kernel = no_row;    ///< a kernel that could have run beside `copy`, or a graph
+  operation_kind kernel_kind = operation_kind::kernel;  ///< `graph`: one that was recorded whole
+  string_id call = 0;  ///< the name of the call that stands between, or that came late
 };
 
 /// The overlap of copies and kernels, and the obstacles to more. A copy may meet several obstacles
@@ -70,8 +71,8 @@ class overlap_classifier {
     std::map<std::int32_t, std::vector<span>> spans;
     for (auto const& each : rows.operations()) {
       auto const device = place_of(of_, each).device;
-      if (each.kind == operation_kind::kernel) {
-        kernels_[device].push_back(each.row);
+      if (!is_memory(each.kind)) {
+        kernels_[device].push_back(each);
         spans[device].push_back(each.when);
       } else if (each.kind == operation_kind::copy) {
         auto const& copy = of_.copies[each.row];
@@ -90,7 +91,7 @@ class overlap_classifier {
 
   struct obstacles_of_copy {
     std::array<bool, overlap_obstacles> met{};
-    row_index kernel = no_row;
+    gpu_operation kernel{{}, operation_kind::kernel, no_row};
     string_id call = 0;
 
     void meet(overlap_obstacle what) { met[static_cast<std::size_t>(what)] = true; }
@@ -107,15 +108,16 @@ class overlap_classifier {
     obstacles_of_copy found;
     auto const call = calls_.find(copy.where);
     if (call != no_row) { found.call = of_.calls[call].name; }
-    found.kernel = partner(copy);
-    if (found.kernel == no_row) {
+    auto const with = kernels_.find(copy.where.device);
+    if (with == kernels_.end()) {
       found.meet(no_kernels);
       return found;
     }
-    auto const& kernel = of_.kernels[found.kernel];
-    if (stream_of(kernel.where) == stream_of(copy.where)) {
+    found.kernel = partner(copy, with->second);
+    auto const& kernel = place_of(of_, found.kernel);
+    if (stream_of(kernel) == stream_of(copy.where)) {
       found.meet(same_stream);
-    } else if (copy.where.stream == legacy_stream || kernel.where.stream == legacy_stream) {
+    } else if (copy.where.stream == legacy_stream || kernel.stream == legacy_stream) {
       found.meet(default_stream);
     }
     if (pageable(copy)) {
@@ -123,7 +125,7 @@ class overlap_classifier {
     } else if (synchronous(call)) {
       found.meet(synchronous_call);
     }
-    if (!found.met[static_cast<std::size_t>(same_stream)]) { timing(copy, kernel, found); }
+    if (!found.met[static_cast<std::size_t>(same_stream)]) { timing(copy, found); }
     if (std::ranges::count(found.met, true) == 0) { found.meet(unknown); }
     return found;
   }
@@ -132,23 +134,20 @@ class overlap_classifier {
   /// The kernel that a copy could have run beside: of the last that began before the copy and the
   /// first after it the one of another stream, since one of the same stream may need the copy; of
   /// two equal candidates the nearer.
-  row_index partner(memory_copy const& copy) const {
-    auto const found = kernels_.find(copy.where.device);
-    if (found == kernels_.end()) { return no_row; }
-    auto const& all = found->second;
+  gpu_operation partner(memory_copy const& copy, std::vector<gpu_operation> const& all) const {
     auto const next = std::upper_bound(
         all.begin(), all.end(), copy.when.begin,
-        [&](std::int64_t moment, row_index row) { return moment < of_.kernels[row].when.begin; });
+        [](std::int64_t moment, gpu_operation const& each) { return moment < each.when.begin; });
     if (next == all.end()) { return all.back(); }
     if (next == all.begin()) { return all.front(); }
-    auto const &later = of_.kernels[*next], &earlier = of_.kernels[*(next - 1)];
-    auto const own = [&](kernel_run const& each) {
-      return stream_of(each.where) == stream_of(copy.where);
+    auto const &later = *next, &earlier = *(next - 1);
+    auto const own = [&](gpu_operation const& each) {
+      return stream_of(place_of(of_, each)) == stream_of(copy.where);
     };
     auto const take_later = own(later) != own(earlier) ? own(earlier)
                                                        : later.when.begin - copy.when.end <=
                                                              copy.when.begin - earlier.when.end;
-    return take_later ? *next : *(next - 1);
+    return take_later ? later : earlier;
   }
 
   static bool pageable(memory_copy const& copy) noexcept {
@@ -164,11 +163,13 @@ class overlap_classifier {
   }
 
   /// Compares the time at which the later of both was launched with the run of the earlier one.
-  void timing(memory_copy const& copy, kernel_run const& kernel, obstacles_of_copy& found) const {
+  void timing(memory_copy const& copy, obstacles_of_copy& found) const {
+    auto const& kernel = found.kernel;
+    auto const& place = place_of(of_, kernel);
     auto const copy_first = copy.when.begin <= kernel.when.begin;
     auto const first = copy_first ? copy.when : kernel.when;
-    auto const first_call = calls_.find(copy_first ? copy.where : kernel.where);
-    auto const& later = copy_first ? kernel.where : copy.where;
+    auto const first_call = calls_.find(copy_first ? copy.where : place);
+    auto const& later = copy_first ? place : copy.where;
     if (auto const call = calls_.find(later); call != no_row) {
       auto const& asked = of_.calls[call];
       auto const middle = first.begin + first.length() / 2;
@@ -216,7 +217,7 @@ class overlap_classifier {
 
   model const& of_;
   call_index const& calls_;
-  std::map<std::int32_t, std::vector<row_index>> kernels_;  // of each device, by begin
+  std::map<std::int32_t, std::vector<gpu_operation>> kernels_;  // of each device, by begin
   std::map<std::int32_t, interval_set> busy_;
   std::map<std::pair<std::int32_t, copy_direction>,
            std::vector<std::pair<std::int64_t, stream_key>>>
@@ -253,7 +254,8 @@ inline overlap_explanation explain_overlap(view const& rows) {
       if (exposed <= worst[i]) { continue; }
       worst[i] = exposed;
       reason.copy = row;
-      reason.kernel = found.kernel;
+      reason.kernel = found.kernel.row;
+      reason.kernel_kind = found.kernel.kind;
       reason.call = found.call;
     }
   }

@@ -176,6 +176,20 @@ inline std::string address_text(std::uint64_t address) {
   return text.data();
 }
 
+/// An address of one process. Processes of one program have equal addresses.
+using process_address = std::pair<std::uint64_t, std::uint32_t>;
+
+/// The address, with the process where `counted` has several.
+template <class Count>
+std::string address_text(process_address const& at,
+                         std::map<process_address, Count> const& counted) {
+  auto const process = [](auto const& each) { return each.first.second; };
+  auto const several = std::ranges::any_of(
+      counted, [&](auto const& each) { return process(each) != process(*counted.begin()); });
+  return address_text(at.first) +
+         (several ? " (process " + std::to_string(at.second) + ")" : std::string{});
+}
+
 /// The migrations and faults of the pages of unified memory at one address.
 struct migrated_pages {
   std::uint64_t to_device = 0, to_host = 0;  ///< bytes
@@ -185,33 +199,36 @@ struct migrated_pages {
   std::uint64_t bytes() const noexcept { return to_device + to_host; }
 };
 
-inline std::map<std::uint64_t, migrated_pages> migrations_of(model const& of) {
-  std::map<std::uint64_t, migrated_pages> pages;
+inline std::map<process_address, migrated_pages> migrations_of(model const& of) {
+  std::map<process_address, migrated_pages> pages;
   for (auto const& each : of.copies) {
     if (each.kind != copy_kind::unified_host_to_device &&
         each.kind != copy_kind::unified_device_to_host) {
       continue;
     }
-    auto& at = pages[each.address];
+    auto& at = pages[{each.address, each.where.process}];
     (each.kind == copy_kind::unified_host_to_device ? at.to_device : at.to_host) += each.bytes;
     at.ns += each.when.length();
   }
-  for (auto const& each : of.host_faults) { ++pages[each.address].host_faults; }
-  for (auto const& each : of.device_faults) { pages[each.address].device_faults += each.count; }
+  for (auto const& each : of.host_faults) { ++pages[{each.address, each.process}].host_faults; }
+  for (auto const& each : of.device_faults) {
+    pages[{each.address, each.process}].device_faults += each.count;
+  }
   return pages;
 }
 
 }  // namespace detail
 
-/// Pages of unified memory by address: migrated bytes, page faults, and the rate of migration. The
-/// `most` addresses with the most bytes (0: all); `nsys stats` prints ten.
+/// Pages of unified memory by address and process: migrated bytes, page faults, and the rate of
+/// migration. The `most` of them with the most bytes (0: all); `nsys stats` prints ten.
 inline table um_sum(view const& rows, std::size_t most = 10) {
   table result{"um_sum", "Unified Memory Analysis Summary",
                parse_columns("Virtual Address:t, HtoD Migration Size (MB):3, "
                              "DtoH Migration Size (MB):3, CPU Page Faults, GPU PageFaults, "
                              "Migration Throughput (MB/s):3")};
   auto const pages = detail::migrations_of(rows.of());
-  std::vector<std::pair<std::uint64_t, detail::migrated_pages>> all{pages.begin(), pages.end()};
+  std::vector<std::pair<detail::process_address, detail::migrated_pages>> all{pages.begin(),
+                                                                              pages.end()};
   std::ranges::stable_sort(all, std::greater{},
                            [](auto const& each) { return each.second.bytes(); });
   for (auto const& [address, each] : all) {
@@ -220,7 +237,7 @@ inline table um_sum(view const& rows, std::size_t most = 10) {
     auto const rate = each.ns > 0
                           ? std::optional{1e9 * mega(each.bytes()) / static_cast<double>(each.ns)}
                           : std::nullopt;
-    result.add(detail::address_text(address), mega(each.to_device), mega(each.to_host),
+    result.add(detail::address_text(address, pages), mega(each.to_device), mega(each.to_host),
                each.host_faults, each.device_faults, rate);
   }
   return result;
@@ -242,8 +259,8 @@ inline table um_total_sum(view const& rows) {
     sum.device_faults += each.device_faults;
   }
   result.add(static_cast<double>(sum.to_device) / 1e6, static_cast<double>(sum.to_host) / 1e6,
-             sum.host_faults, sum.device_faults, detail::address_text(pages.begin()->first),
-             detail::address_text(pages.rbegin()->first));
+             sum.host_faults, sum.device_faults, detail::address_text(pages.begin()->first.first),
+             detail::address_text(pages.rbegin()->first.first));
   return result;
 }
 
@@ -251,11 +268,11 @@ inline table um_total_sum(view const& rows) {
 inline table um_cpu_page_faults_sum(view const& rows) {
   table result{"um_cpu_page_faults_sum", "Unified Memory CPU Page Faults Summary",
                parse_columns("CPU Page Faults, CPU Instruction Address:t")};
-  std::map<std::uint64_t, std::int64_t> counts;
-  for (auto const& each : rows.of().host_faults) { ++counts[each.instruction]; }
-  std::vector<std::pair<std::uint64_t, std::int64_t>> all{counts.begin(), counts.end()};
-  std::ranges::stable_sort(all, std::greater{}, &std::pair<std::uint64_t, std::int64_t>::second);
-  for (auto const& [code, count] : all) { result.add(count, detail::address_text(code)); }
+  std::map<detail::process_address, std::int64_t> counts;
+  for (auto const& each : rows.of().host_faults) { ++counts[{each.instruction, each.process}]; }
+  std::vector<std::pair<detail::process_address, std::int64_t>> all{counts.begin(), counts.end()};
+  std::ranges::stable_sort(all, std::greater{}, [](auto const& each) { return each.second; });
+  for (auto const& [code, count] : all) { result.add(count, detail::address_text(code, counts)); }
   return result;
 }
 

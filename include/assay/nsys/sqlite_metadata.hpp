@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to nsys. The origin, the names, the devices and the time window of an export.
+/// Internal to nsys. The origin, the names and the time window of an export.
 #pragma once
 
 #include <assay/core/utf8.hpp>
 #include <assay/nsys/columns.hpp>
+#include <assay/nsys/sqlite_devices.hpp>
 #include <assay/nsys/sqlite_rows.hpp>
 #include <assay/trace/gpu_operation.hpp>
 
@@ -13,14 +14,13 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace assay::trace {
 
 /// Reads all tables but the tables of events: `read` before the events, `finish` after the events.
 class metadata_reader {
  public:
-  explicit metadata_reader(open_export& in) : in_(in) {}
+  explicit metadata_reader(open_export& in) : in_(in), devices_(in) {}
 
   void read() {
     require_export();
@@ -31,11 +31,13 @@ class metadata_reader {
         in_.names[id] = in_.intern(row->text());
       }
     }
-    read_devices();
+    devices_.read();
   }
 
   void finish() {
     if (in_.ours) { return read_own(); }
+    note_newer_tables();
+    devices_.renumber();
     read_window();
     call_index const calls{in_.into};
     each_device_table(in_.into, [&](auto const& rows) {
@@ -87,49 +89,18 @@ class metadata_reader {
     }
   }
 
-  // Kernels have CUDA's number of a device. The description may have another number.
-  void read_devices() {
-    std::vector<std::pair<std::int32_t, std::int64_t>> cuda_devices;
-    if (auto row = in_.tables.select("TARGET_INFO_CUDA_DEVICE", {"cudaId", "gpuId"})) {
-      while (row->step()) {
-        auto const id = static_cast<std::int32_t>(row->integer());
-        cuda_devices.emplace_back(id, row->integer());
-      }
-    }
-    auto const each = [&](std::string const& table, auto const& describe) {
-      nsys::column_list wanted;
-      nsys::gpu_row blank;
-      describe(wanted, blank);
-      auto row = in_.tables.select(table, wanted.read);
-      while (row && row->step()) {
-        row_reader reader{*row, in_};
-        nsys::gpu_row made;
-        describe(reader, made);
-        add_device(made, cuda_devices);
+  // A schema of the future may have `_V2` of a table, which would read as a trace without data.
+  void note_newer_tables() {
+    auto const note = [&](std::string const& known, auto const&) {
+      for (auto const& table : in_.tables.like(known)) {
+        in_.into.notes.emplace_back("table " + table,
+                                    "not read, since only " + known + " is known");
       }
     };
-    each("TARGET_INFO_GPU", [](auto& visit, auto& row) { nsys::columns(visit, row); });
-    each("TARGET_INFO_CUDA_GPU", [](auto& visit, auto& row) { nsys::columns_of_2021(visit, row); });
-  }
-
-  void add_device(nsys::gpu_row const& row,
-                  std::vector<std::pair<std::int32_t, std::int64_t>> const& cuda_devices) {
-    auto gpu = row.device;
-    auto const number = static_cast<std::int32_t>(row.id);
-    gpu.id = row.cuda_id.value_or(number);
-    gpu.max_threads_per_sm = row.threads_per_sm.value_or(gpu.warp_size * row.warps_per_sm);
-    auto& all = in_.into.devices;
-    if (in_.ours) { return all.push_back(gpu); }
-    if (gpu.sm_count == 0) { return; }  // a display adapter of another maker
-    auto const described = [&](std::int32_t id) {
-      return std::any_of(all.begin(), all.end(), [&](auto const& each) { return each.id == id; });
-    };
-    if (cuda_devices.empty() && described(gpu.id)) { gpu.id = number; }
-    if (cuda_devices.empty() && !described(gpu.id)) { all.push_back(gpu); }
-    for (auto const& [cuda, id] : cuda_devices) {
-      if (id != row.id || described(cuda)) { continue; }
-      gpu.id = cuda;
-      all.push_back(gpu);
+    nsys::each_table(in_.into, note);
+    for (auto const* known : {"CUPTI_ACTIVITY_KIND_RUNTIME", "OSRT_API", "NVTX_EVENTS", "StringIds",
+                              "PROFILER_OVERHEAD"}) {
+      note(known, 0);
     }
   }
 
@@ -168,6 +139,7 @@ class metadata_reader {
   }
 
   open_export& in_;
+  device_reader devices_;
 };
 
 }  // namespace assay::trace

@@ -45,6 +45,15 @@ class export_tables {
 
   bool has(std::string_view table) const { return columns_.contains(table); }
   bool empty() const noexcept { return columns_.empty(); }
+  /// The tables whose names begin with `known` and go on.
+  std::vector<std::string> like(std::string_view known) const {
+    std::vector<std::string> found;
+    for (auto at = columns_.upper_bound(known);
+         at != columns_.end() && at->first.starts_with(known); ++at) {
+      found.push_back(at->first);
+    }
+    return found;
+  }
 
   /// All rows of a table, with these columns; a column that the table lacks is NULL. Nothing where
   /// the file has no such table.

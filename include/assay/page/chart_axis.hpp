@@ -32,8 +32,11 @@ struct axis {
   /// The place of a value: 0 at the low end, 1 at the high end. Places outside are allowed.
   double share(double value) const {
     if (!categories.empty()) { return (value + 0.5) / static_cast<double>(categories.size()); }
-    if (logarithmic) { return std::log(value / low) / std::log(high / low); }
-    return (value - low) / (high - low);
+    // Differences and ratios of finite numbers may be infinite: halves and logarithms are not.
+    if (logarithmic) {
+      return (std::log(value) - std::log(low)) / (std::log(high) - std::log(low));
+    }
+    return (value / 2 - low / 2) / (high / 2 - low / 2);
   }
 
   /// True for a value that has a place on the axis.
@@ -52,9 +55,11 @@ struct axis {
 namespace detail {
 
 /// Multiples of 1, 2 or 5 times a power of ten between two values: the smallest such step that
-/// gives at most `most` of them.
+/// gives at most `most` of them. Values so near that no multiple lies between them get the low one.
 inline std::vector<double> linear_ticks(double low, double high, std::size_t most) {
-  auto const width = high - low;
+  auto const width = std::min(high - low, std::numeric_limits<double>::max());
+  auto const size = std::max(std::abs(low), std::abs(high));
+  if (!(width > 1e-14 * size) || width < std::numeric_limits<double>::min()) { return {low}; }
   auto power = std::pow(10.0, std::floor(std::log10(width / static_cast<double>(most))));
   std::vector<double> found;
   for (;; power *= 10) {
@@ -73,7 +78,7 @@ inline std::vector<double> linear_ticks(double low, double high, std::size_t mos
 
 /// 1, 2 and 5 times powers of ten, or powers alone; linear ticks below half a decade.
 inline std::vector<double> log_ticks(double low, double high, std::size_t most) {
-  auto const decades = std::log10(high / low);
+  auto const decades = std::log10(high) - std::log10(low);
   if (decades < 0.7) { return linear_ticks(low, high, most); }
   for (auto const& factors : {std::vector<double>{1, 2, 5}, {1, 3}, {1}}) {
     std::vector<double> found;
@@ -123,12 +128,26 @@ inline axis axis_over(std::vector<double> const& values, std::string label,
   if (low > high) {
     throw std::invalid_argument("the axis \"" + label + "\" has no finite value to show");
   }
+  constexpr auto least = std::numeric_limits<double>::denorm_min();
+  constexpr auto most = std::numeric_limits<double>::max();
   if (logarithmic) {
-    auto const room = std::max(std::pow(high / low, 0.06), 1 + 1e-6);
-    return {std::move(label), low / room, high * room, true, std::move(text), {}, {}};
+    auto const room = std::max(std::exp(0.06 * (std::log(high) - std::log(low))), 1 + 1e-6);
+    return {std::move(label),
+            std::max(low / room, least),
+            std::min(high * room, most),
+            true,
+            std::move(text),
+            {},
+            {}};
   }
-  auto const room = high > low ? 0.06 * (high - low) : std::max(std::abs(high) * 0.05, 1e-12);
-  return {std::move(label), low - room, high + room, false, std::move(text), {}, {}};
+  auto const room = high > low ? 0.06 * high - 0.06 * low : std::max(std::abs(high) * 0.05, 1e-12);
+  return {std::move(label),
+          std::max(low - room, -most),
+          std::min(high + room, most),
+          false,
+          std::move(text),
+          {},
+          {}};
 }
 
 /// An axis with a name at each place.

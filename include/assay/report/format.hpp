@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/requirements.hpp>
+#include <assay/stats/number_text.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,9 +21,7 @@ namespace assay::report {
 /// `std::chars_format::general`.
 inline std::string digits_of(double value, int digits,
                              std::chars_format form = std::chars_format::general) {
-  std::array<char, 400> text{};  // the largest double has 309 digits before the point
-  return {text.data(),
-          std::to_chars(text.data(), text.data() + text.size(), value, form, digits).ptr};
+  return stats::number_text(value, digits, form);
 }
 
 /// `value` with a fixed number of decimals; `-` for NaN, `inf` for infinities.

@@ -6,6 +6,7 @@
 #include <assay/nsys/overlap_reasons.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/trace_words.hpp>
+#include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/labels.hpp>
 
 #include <array>
@@ -50,9 +51,11 @@ inline std::string evidence(trace::model const& of, trace::overlap_reason const&
               nanoseconds(copy.when.begin - of.window.begin) + " in stream " +
               std::to_string(copy.where.stream);
   if (reason.kernel != trace::no_row) {
-    auto const& kernel = of.kernels[reason.kernel];
-    text += ", kernel " + shortened(trace::short_kernel_name(of.strings[kernel.name])) +
-            " in stream " + std::to_string(kernel.where.stream);
+    trace::gpu_operation const beside{{}, reason.kernel_kind, reason.kernel};
+    text += beside.kind == trace::operation_kind::graph
+                ? ", a whole graph"
+                : ", kernel " + shortened(trace::short_kernel_name(operation_name(of, beside)));
+    text += " in stream " + std::to_string(place_of(of, beside).stream);
   }
   if (reason.call != 0) {
     text += ", call " + std::string{trace::plain_name(of.strings[reason.call])};

@@ -17,7 +17,7 @@ enum class glob_scope { part, whole };
 
 /// A pattern of names. `*` is any text, `?` any one character, and `|` separates alternatives. `^`
 /// and `$` at the ends of an alternative bind it to the ends of the name. All other characters mean
-/// themselves, and case matters. An empty glob matches every name.
+/// themselves, and case matters. An empty glob matches every name, an empty alternative none.
 ///
 /// A glob is not a regular expression: `std::regex` takes microseconds a name, and names of kernels
 /// are full of characters that would need escaping.
@@ -35,7 +35,7 @@ class glob {
     std::string_view rest{text_};
     for (;;) {
       auto const bar = rest.find('|');
-      if (matches_one(rest.substr(0, bar), name)) { return true; }
+      if (bar != 0 && !rest.empty() && matches_one(rest.substr(0, bar), name)) { return true; }
       if (bar == std::string_view::npos) { return false; }
       rest.remove_prefix(bar + 1);
     }

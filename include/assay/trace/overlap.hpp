@@ -65,7 +65,8 @@ struct direction_overlap {
   bool operator==(direction_overlap const&) const = default;
 };
 
-/// The operations of one device that overlapped.
+/// The operations of one device that overlapped. A graph that was recorded whole is work of unknown
+/// content: it counts as one kernel that computes.
 struct device_overlap {
   std::int32_t device = 0;
   std::int64_t kernels_ns = 0;               ///< at least one kernel ran
@@ -76,7 +77,7 @@ struct device_overlap {
   std::int64_t communication_ns = 0;         ///< communication kernels and peer copies
   std::int64_t communication_hidden_ns = 0;  ///< the part of it in which a kernel computed
   std::array<direction_overlap, copy_directions> by_direction{};
-  /// Time at 0, 1, 2... kernels. A graph that was recorded whole counts as one.
+  /// Time at 0, 1, 2... kernels.
   std::vector<std::int64_t> kernels_at_once;
   double mean_kernels_at_once = 0;  ///< while any ran
 
@@ -90,7 +91,7 @@ namespace detail {
 
 /// The intervals of one device, by kind of operation.
 struct device_intervals {
-  std::vector<span> kernels, graphs, compute, communication;
+  std::vector<span> kernels, compute, communication;
   std::array<std::vector<span>, copy_directions> copies;
   std::array<direction_overlap, copy_directions> sums;
 };
@@ -102,10 +103,6 @@ inline device_overlap overlap_of(std::int32_t device, device_intervals& of) {
   std::int64_t sum = 0;
   for (std::size_t k = 0; k < use.kernels_at_once.size(); ++k) {
     sum += static_cast<std::int64_t>(k) * use.kernels_at_once[k];
-  }
-  if (!of.graphs.empty()) {
-    of.graphs.insert(of.graphs.end(), of.kernels.begin(), of.kernels.end());
-    use.kernels_at_once = time_at_depth(of.graphs);
   }
   interval_set const kernels{std::move(of.kernels)};
   interval_set const compute{std::move(of.compute)};
@@ -149,12 +146,9 @@ inline overlap_of_devices::overlap_of_devices(view const& rows) {
   for (auto const& each : rows.operations()) {  // in order: no set has to sort
     if (is_memory(each.kind)) { continue; }
     auto& on = devices[place_of(of, each).device];
-    if (each.kind == operation_kind::graph) {
-      on.graphs.push_back(each.when);
-      continue;
-    }
     on.kernels.push_back(each.when);
-    auto const communicates = is_communication(of.kernels[each.row].name);
+    auto const communicates =
+        each.kind == operation_kind::kernel && is_communication(of.kernels[each.row].name);
     (communicates ? on.communication : on.compute).push_back(each.when);
   }
   for (auto const& each : of.copies) {

@@ -12,13 +12,12 @@
 #pragma once
 
 #include <assay/core/requirements.hpp>
+#include <assay/stats/number_text.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -104,20 +103,17 @@ struct plan_limits {
 
 namespace detail {
 
-inline std::string printed(char const* form, auto... values) {
-  std::array<char, 400> text{};
-  std::snprintf(text.data(), text.size(), form, values...);
-  return text.data();
-}
-
 inline std::string explain_plan(link_costs const& of, stage_seconds const& all,
                                 chunk_plan const& plan) {
-  auto const limit = all.kernel_limits() ? std::string{"the kernel limits"}
-                                         : printed("the link to the %s limits, at %.3g GB/s",
-                                                   all.copy_in >= all.copy_out ? "device" : "host",
-                                                   1e-9 * of.bytes_per_second);
-  return limit + printed(" (%.4g ms; one stage after another %.4g ms); %zu chunks in %d slots",
-                         all.longest() * 1e3, all.serial() * 1e3, plan.chunks.size(), plan.slots);
+  using stats::number_text;
+  std::string text = "the kernel limits";
+  if (!all.kernel_limits()) {
+    text = std::string{"the link to the "} + (all.copy_in >= all.copy_out ? "device" : "host") +
+           " limits, at " + number_text(1e-9 * of.bytes_per_second, 3) + " GB/s";
+  }
+  return text + " (" + number_text(all.longest() * 1e3, 4) + " ms; one stage after another " +
+         number_text(all.serial() * 1e3, 4) + " ms); " + std::to_string(plan.chunks.size()) +
+         " chunks in " + std::to_string(plan.slots) + " slots";
 }
 
 }  // namespace detail
@@ -150,11 +146,11 @@ inline chunk_plan plan_chunks(link_costs const& of, job_size const& size,
       std::min<double>(std::min(static_cast<int>(plan.chunks.size()), limits.max_slots),
                        limits.device_bytes / chunk_bytes));
   if (plan.slots < 1) {
-    throw std::invalid_argument(detail::printed(
-        "no cut of %lld elements into at most %d chunks, at multiples of %lld, fits %.6g bytes of "
-        "device memory",
-        static_cast<long long>(size.elements), limits.max_chunks,
-        static_cast<long long>(size.granularity), limits.device_bytes));
+    throw std::invalid_argument("no cut of " + std::to_string(size.elements) +
+                                " elements into at most " + std::to_string(limits.max_chunks) +
+                                " chunks, at multiples of " + std::to_string(size.granularity) +
+                                ", fits " + stats::number_text(limits.device_bytes) +
+                                " bytes of device memory");
   }
   plan.why = detail::explain_plan(of, all, plan);
   return plan;
