@@ -4,7 +4,6 @@
 #include "all_reduce.hpp"
 
 #include <assay/measure/compare_variants.hpp>
-#include <assay/report/format.hpp>
 
 #include <algorithm>
 #include <type_traits>
@@ -86,14 +85,11 @@ std::vector<cli::named_comparison> compare_strategies(all_reduce_parameters cons
   measuring.alpha /= comparisons;
   chosen.say_limit(measuring.max_seconds * comparisons);
   std::vector<cli::named_comparison> all;
-  auto const compare = [&](std::size_t bytes, unsigned blocks, std::string const& more) {
-    all.emplace_back(report::byte_size(static_cast<double>(bytes)) + more,
-                     compare_at(bytes, blocks, peers, measuring));
+  auto const compare = [&](std::size_t bytes, unsigned blocks) {
+    all.emplace_back(all_reduce_point(bytes, blocks), compare_at(bytes, blocks, peers, measuring));
   };
-  for (auto const bytes : given.compared) { compare(bytes, 0, ""); }
-  for (auto const sms : given.sms) {
-    compare(given.sweep, sms, " on " + std::to_string(sms) + (sms == 1 ? " SM" : " SMs"));
-  }
+  for (auto const bytes : given.compared) { compare(bytes, 0); }
+  for (auto const sms : given.sms) { compare(given.sweep, sms); }
   return all;
 }
 

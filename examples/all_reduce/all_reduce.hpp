@@ -6,6 +6,8 @@
 #include <assay/cli/join.hpp>
 #include <assay/cli/options.hpp>
 #include <assay/comm/peers.hpp>
+#include <assay/race/space.hpp>
+#include <assay/report/format.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +25,13 @@ struct all_reduce_parameters {
 };
 
 std::vector<std::string> all_reduce_variants();
+
+/// The comparison of so many bytes on so many SMs, of 0: on as many as pay.
+inline point all_reduce_point(std::size_t bytes, unsigned sms) {
+  return {{},
+          {{"size", report::byte_size(static_cast<double>(bytes))},
+           {"sms", sms == 0 ? "auto" : std::to_string(sms)}}};
+}
 
 /// The copy strategies inside an all-reduce: a comparison for each size, and for each number of
 /// SMs.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace assay;
@@ -35,28 +36,31 @@ measure::comparison part(double ratio, std::string const& failure = {}) {
   return made;
 }
 
+point at(std::string name, long long value) { return {{{std::move(name), value}}}; }
+
 }  // namespace
 
 TEST_CASE("joined comparisons keep their contrasts apart") {
-  auto const all = cli::join({{"4 SMs", part(0.5)}, {"8 SMs", part(1.25)}}, 0.1);
+  auto const all = cli::join({{at("sms", 4), part(0.5)}, {at("sms", 8), part(1.25)}}, 0.1);
   REQUIRE(all.variants.size() == 4);
-  CHECK(all.variants[3].label == "8 SMs: variant");
+  CHECK(all.variants[3].label == "sms=8: variant");
+  CHECK(all.variants[3].axes.front() == std::pair<std::string, std::string>{"sms", "8"});
   REQUIRE(all.findings.size() == 2);
   CHECK(all.findings[0].weights == std::vector<double>{-1, 1, 0, 0});
   CHECK(all.findings[1].weights == std::vector<double>{0, 0, -1, 1});
-  CHECK(all.findings[1].contrast_name == "8 SMs: variant against control");
+  CHECK(all.findings[1].contrast_name == "sms=8: variant against control");
   CHECK(all.findings[1].effect.ratio == 1.25);
-  CHECK(all.effect("8 SMs: control", "8 SMs: variant").ratio == 1.25);
-  CHECK(all.reasons[1].question == "8 SMs: Why?");
+  CHECK(all.effect("sms=8: control", "sms=8: variant").ratio == 1.25);
+  CHECK(all.reasons[1].question == "sms=8: Why?");
   CHECK(all.reasons.size() == 2);
   REQUIRE(all.traced.size() == 2);
   CHECK(all.traced[0].variant.variant == 1);
   CHECK(all.variants[static_cast<std::size_t>(all.traced[1].control.variant)].label.starts_with(
-      "8 SMs: "));
+      "sms=8: "));
 }
 
 TEST_CASE("joined comparisons hold at the rate of false verdicts that they share") {
-  auto const all = cli::join({{"a", part(1)}, {"b", part(1)}}, 0.1);
+  auto const all = cli::join({{at("n", 1), part(1)}, {at("n", 2), part(1)}}, 0.1);
   CHECK(all.alpha == 0.1);
   for (auto const& each : all.findings) { CHECK(each.effect.confidence == Approx(0.9)); }
   CHECK(all.notes == std::vector<std::string>{"a note"});
@@ -67,8 +71,10 @@ TEST_CASE("joined comparisons hold at the rate of false verdicts that they share
 }
 
 TEST_CASE("a part that failed fails the whole, with its name") {
-  CHECK(cli::join({{"a", part(1)}, {"b", part(1, "why")}}, 0.1).failure == "b: why");
-  CHECK(cli::join({{"a", part(1, "why")}, {"b", part(1)}}, 0.1).failure == "a: why");
+  CHECK(cli::join({{at("n", 1), part(1)}, {at("n", 2), part(1, "why")}}, 0.1).failure ==
+        "n=2: why");
+  CHECK(cli::join({{at("n", 1), part(1, "why")}, {at("n", 2), part(1)}}, 0.1).failure ==
+        "n=1: why");
   CHECK(cli::join({}, 0.1).variants.empty());
 }
 
@@ -104,8 +110,8 @@ TEST_CASE("each cell of a sweep has its share of alpha and of the time, and a se
   CHECK(all.failure.empty());
   REQUIRE(all.variants.size() == 6);
   CHECK(all.variants[5].label == "n=4 type=float: variant");
-  CHECK(all.variants[5].axes ==
-        std::vector<std::pair<std::string, std::string>>{{"n", "4"}, {"type", "float"}});
+  CHECK(all.variants[5].axes == std::vector<std::pair<std::string, std::string>>{
+                                    {"n", "4"}, {"type", "float"}, {"variant", "variant"}});
   CHECK(all.notes.front().find("each has alpha / 3") != std::string::npos);
 }
 

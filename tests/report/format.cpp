@@ -13,6 +13,14 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinite = std::numeric_limits<double>::infinity();
 }  // namespace
 
+TEST_CASE("a change of a time is a percentage, and above 100 % a factor") {
+  CHECK(report::change_text(1.5, 1) == "+50.0 %");
+  CHECK(report::change_text(0.25, 0) == "-75 %");
+  CHECK(report::change_text(2, 1) == "+100.0 %");
+  CHECK(report::change_text(4.017, 1) == "4.02x");
+  CHECK(report::change_text(1234.6, 1) == "1235x");
+}
+
 TEST_CASE("durations have the unit in which they read best") {
   CHECK(report::duration(0) == "0 s");
   CHECK(report::duration(3e-10) == "0.300 ns");

@@ -209,12 +209,15 @@ TEST_CASE("the verdicts of a sweep are a table of its cells, and of other compar
   all.findings[1].reason = "a guard";
   auto const text = printed(all);
   CHECK_THAT(text, test::contains("Verdicts (time against the control's") &&
-                       test::contains("  memory        variant ") &&
+                       test::contains("  memory        submission ") &&
                        test::contains("  async: a guard\n") && !test::contains("is slower than"));
   auto const row = text.substr(text.find("  pool{10 GiB}  serialized  "));
   CHECK_THAT(row.substr(0, row.find('\n')), test::contains("+10.0") &&
                                                 test::contains("[+8.0, +12.5]") &&
                                                 test::contains("SLOWER"));
+  all.findings.push_back(all.findings[0]);  // a row that looks like another one
+  CHECK_THAT(printed(all), test::contains("\nVerdicts\n  SLOWER: "));
+  all.findings.pop_back();
   all.findings[1].weights = {-1, 0, 0, 1};  // no cell has both variants
   CHECK_THAT(printed(all), test::contains("\nVerdicts\n  SLOWER: "));
   all.findings.pop_back();  // one cell alone

@@ -60,9 +60,26 @@ TEST_CASE("a resolved difference that may be inside the margin says so, in both 
             .ends_with("[1.01, 1.60]"));
 }
 
-TEST_CASE("above a doubling the factor is printed too") {
-  CHECK(said(test::found("c", verdict::slower, {5.8, 5.7, 5.9}, second_against_first))
-            .ends_with("by 480 % [470, 490], a factor of 5.80"));
+TEST_CASE("a change above 100 % is a factor, in sentences and in tables") {
+  auto about = test::found("c", verdict::slower, {5.8, 5.7, 5.9}, second_against_first);
+  CHECK(said(about) ==
+        "pool{10 GiB} + serialized takes 5.80 times as long as pool{10 GiB} + concurrent "
+        "[5.70, 5.90]");
+  CHECK(report::effect_and_interval(about) == "5.80x [5.70, 5.90]");
+  about.is_bound = true;
+  about.reason = "why";
+  CHECK(said(about) ==
+        "pool{10 GiB} + serialized takes at least 5.70 times as long as pool{10 GiB} + "
+        "concurrent (why)");
+  CHECK(said(test::found("c", verdict::slower, {5.8, 5.7, 5.9})) ==
+        "c: takes 5.80 times as long [5.70, 5.90]");
+  about = test::found("c", verdict::slower, {1.9, 1.8, 2.01}, second_against_first);
+  CHECK(report::effect_and_interval(about) == "1.90x [1.80, 2.01]");  // one form for all three
+  about.effect.high = 2;
+  CHECK(report::effect_and_interval(about) == "+90 % [+80, +100]");
+  about = test::found("i", verdict::slower, {2.5, 2.25, 2.75});
+  about.what = measure::contrast::kind::interaction;
+  CHECK(said(about) == "i: the gaps differ by a factor of 2.50 [2.25, 2.75]");
   CHECK(said(test::found("c", verdict::faster, {0.4, 0.38, 0.42}, second_against_first))
             .ends_with("by 60.0 % [58.0, 62.0], a factor of 2.50"));
 }

@@ -4,18 +4,19 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
+#include <assay/race/space.hpp>
 
-#include <string>
 #include <utility>
 #include <vector>
 
 namespace assay::cli {
 
-/// A comparison and its name among others.
-using named_comparison = std::pair<std::string, measure::comparison>;
+/// A comparison and the point at which it was made: its name among others.
+using named_comparison = std::pair<point, measure::comparison>;
 
 /// Joins comparisons: the result has the variants and findings of all. Their labels begin with the
-/// name of their comparison.
+/// label of their point, and the choices of the point come first among the axes of each variant. A
+/// variant without axes gets its label as one.
 ///
 /// Each comparison must have run at its share of `alpha`; all findings together then hold at
 /// `alpha`. Each variant keeps its cells; the records of epochs and analyses are dropped.

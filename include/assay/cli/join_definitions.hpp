@@ -6,6 +6,7 @@
 #include <assay/cli/join.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
+#include <assay/race/space.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +14,16 @@
 #include <vector>
 
 namespace assay::cli {
+
+namespace detail {
+
+/// Puts the choices of a point before the axes of a variant.
+inline void add_axes(measure::variant_result& to, point const& at) {
+  auto const choices = at.choices();
+  to.axes.insert(to.axes.begin(), choices.begin(), choices.end());
+}
+
+}  // namespace detail
 
 ASSAY_INLINE measure::comparison join(std::vector<named_comparison> const& parts, double alpha) {
   measure::comparison all;
@@ -33,11 +44,13 @@ ASSAY_INLINE measure::comparison join(std::vector<named_comparison> const& parts
   all.analyses.clear();
   std::size_t count = 0;
   for (auto const& part : parts) { count += part.second.variants.size(); }
-  for (auto const& [name, found] : parts) {
-    auto const prefix = name + ": ";
+  for (auto const& [at, found] : parts) {
+    auto const prefix = at.label() + ": ";
     auto const first = all.variants.size();
     for (auto variant : found.variants) {
+      if (variant.axes.empty()) { variant.axes = {{"variant", variant.label}}; }
       variant.label.insert(0, prefix);
+      detail::add_axes(variant, at);
       all.variants.push_back(std::move(variant));
     }
     for (auto finding : found.findings) {

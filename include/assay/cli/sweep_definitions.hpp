@@ -24,11 +24,6 @@ namespace assay::cli {
 
 namespace detail {
 
-/// Adds the values of a point to the axes of variants.
-inline void add_axes(measure::variant_result& to, point const& at) {
-  for (auto& each : at.choices()) { to.axes.push_back(std::move(each)); }
-}
-
 /// The options of cell `i` of `count`, with `seconds` of the time limit left.
 inline measure::options options_of_cell(measure::options const& whole, std::size_t i,
                                         std::size_t count, double seconds) {
@@ -87,9 +82,11 @@ ASSAY_INLINE measure::comparison sweep(std::vector<point> const& points,
       if (!first_failure) { first_failure = std::current_exception(); }
       found.failure = cause.what();
     }
-    for (auto& each : found.variants) { detail::add_axes(each, points[i]); }
-    if (points.size() == 1 && measured) { return found; }
-    parts.emplace_back(points[i].label(), std::move(found));
+    if (points.size() == 1 && measured) {
+      for (auto& each : found.variants) { detail::add_axes(each, points[i]); }
+      return found;
+    }
+    parts.emplace_back(points[i], std::move(found));
   }
   if (!measured && first_failure) { std::rethrow_exception(first_failure); }  // nothing is lost
   return detail::joined(parts, whole, points.size());

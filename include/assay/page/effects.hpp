@@ -64,9 +64,8 @@ inline html_table findings_table(measure::comparison const& all, measure::clock 
     auto const& [ratio, low, high, confidence] = each->effect;
     bool const timed =
         each->outcome != measure::verdict::wrong_answer && has_interval(each->effect);
-    auto const decimals = effect_decimals(each->effect);
-    auto const share = [&](double value) {
-      return timed ? html_cell{signed_percent(value - 1, decimals) + " %", value} : html_cell{"-"};
+    auto const share = [&, form = form_of(each->effect)](double value) {
+      return timed ? html_cell{form.text(value), value} : html_cell{"-"};
     };
     rows.add({each->contrast_name, to_string(on), verdict_text(*each), share(ratio), share(low),
               share(high), html_cell{setting_percent(confidence), confidence},
@@ -136,9 +135,9 @@ inline html_table epoch_table(measure::comparison const& all) {
   html_table rows{{"contrast", "clock", "epoch", "effect"}};
   for (auto const* of : shown_findings(all, all.primary)) {
     for (std::size_t i = 0; i < of->epoch_effects.size(); ++i) {
-      auto const share = std::expm1(of->epoch_effects[i]);
+      auto const ratio = std::exp(of->epoch_effects[i]);
       rows.add({of->contrast_name, to_string(of->on), count_cell(i + 1),
-                html_cell{signed_percent(share, percent_decimals(share)) + " %", share}});
+                html_cell{change_text(ratio, percent_decimals(ratio - 1)), ratio - 1}});
     }
   }
   return rows;

@@ -129,7 +129,7 @@ ASSAY_INLINE std::string race_text(measure::race_result const& of, std::size_t l
     auto line = "  " + each.name + std::string(widest - each.name.size() + 2, ' ');
     if (std::isfinite(each.seconds)) {
       auto const time = duration(each.seconds);
-      auto const lag = signed_percent(each.ratio - 1, 2) + " %";
+      auto const lag = change_text(each.ratio, 2);
       line += std::string(time.size() < 9 ? 9 - time.size() : 0, ' ') + time + "  ";
       if (static_cast<int>(order[k]) != of.leader) {
         line += std::string(lag.size() < 9 ? 9 - lag.size() : 0, ' ') + lag + "  ";

@@ -147,8 +147,7 @@ inline std::string change_of(trace::metric_pair const& of) {
     return signed_percent(of.variant - of.control, 1) + " points";
   }
   if (of.control == 0) { return "new"; }
-  if (of.variant > 2 * of.control) { return fixed(of.variant / of.control, 1) + "x"; }
-  return signed_percent(of.variant / of.control - 1, 1) + " %";
+  return change_text(of.variant / of.control, 1);
 }
 
 }  // namespace detail

@@ -153,6 +153,13 @@ inline std::string signed_percent(double share, int decimals) {
   return share > 0 && positive ? "+" + text : text;
 }
 
+/// A ratio of two times as the change of the second: `+12.3 %`, and above 100 % a factor, `4.02x`,
+/// since readers mistake "+302 %".
+inline std::string change_text(double ratio, int decimals) {
+  if (ratio > 2) { return fixed(ratio, detail::decimals_for(ratio, 3)) + "x"; }
+  return signed_percent(ratio - 1, decimals) + " %";
+}
+
 /// The smallest percentage with these decimals that is not below `share`, so that a printed "no
 /// larger than" is true.
 inline std::string percent_upper(double share, int decimals) {

@@ -3,6 +3,7 @@
 /// Internal to text.hpp: the verdicts of a sweep as a table.
 #pragma once
 
+#include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/short_text.hpp>
@@ -12,16 +13,19 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace assay::report::detail {
 
-/// A row for each cell of a sweep: the axes that both variants share and that vary, the effect, its
-/// interval and verdict. Nothing for a comparison that is no sweep.
+/// A row for each cell of a sweep: the axes that both variants share and that vary, the axes that
+/// they do not share, the effect, its interval and verdict. Nothing for a comparison that is no
+/// sweep, or whose axes do not tell its rows apart.
 inline std::optional<table> table_of_cells(measure::comparison const& all) {
-  std::vector<std::string> head;
+  std::vector<std::string> head, changed;
+  std::set<std::vector<std::string>> told;
   std::vector<std::vector<std::string>> lines;
   for (auto const& each : all.findings) {
     if (!each.primary) { continue; }
@@ -29,9 +33,10 @@ inline std::optional<table> table_of_cells(measure::comparison const& all) {
     if (!pair || each.weights.size() != all.variants.size()) { return {}; }
     auto const& others = all.variants[pair->first].axes;
     std::vector<std::string> names, line;
-    std::string what;
+    std::string axes, what;
     for (auto const& axis : all.variants[pair->second].axes) {
       if (std::find(others.begin(), others.end(), axis) == others.end()) {
+        axes += (axes.empty() ? "" : ", ") + axis.first;
         what += (what.empty() ? "" : ", ") + axis.second;
       } else {
         names.push_back(axis.first);
@@ -39,9 +44,11 @@ inline std::optional<table> table_of_cells(measure::comparison const& all) {
       }
     }
     if (lines.empty()) { head = names; }
-    if (names != head) { return {}; }
+    add_distinct(changed, axes);
+    line.push_back(what);
+    if (names != head || !told.insert(line).second) { return {}; }
     bool const timed = has_interval(each.effect);
-    line.insert(line.end(), {what, timed ? effect_text(each.effect) : "",
+    line.insert(line.end(), {timed ? effect_text(each.effect) : "",
                              timed ? interval_text(each.effect) : "", verdict_text(each)});
     lines.push_back(std::move(line));
   }
@@ -56,7 +63,8 @@ inline std::optional<table> table_of_cells(measure::comparison const& all) {
   }
   if (head.empty()) { return {}; }
   auto const axes = head.size();
-  head.insert(head.end(), {"variant", "effect", "interval", "verdict"});
+  head.insert(head.end(),
+              {changed.size() == 1 ? changed.front() : "variant", "effect", "interval", "verdict"});
   table rows{head, {axes, axes + 3}};
   for (auto& each : lines) { rows.add(std::move(each)); }
   return rows;

@@ -34,13 +34,28 @@ inline std::optional<std::pair<std::size_t, std::size_t>> compared_pair(
   return two ? std::optional{std::pair{at(-1), at(1)}} : std::nullopt;
 }
 
-/// One number of decimals for an effect and both ends of its interval, by the largest of them.
-inline int effect_decimals(measure::estimate const& effect) {
-  double largest = 0;
-  for (auto const ratio : {effect.ratio, effect.low, effect.high}) {
-    if (std::isfinite(ratio)) { largest = std::max(largest, std::abs(ratio - 1)); }
+/// The form of an effect and both ends of its interval, by the largest of them: changes in per
+/// cent, or factors where a change is above 100 %.
+struct effect_form {
+  bool factors = false;
+  int decimals = 0;
+
+  /// `+0.30` or `4.02`, without its unit.
+  std::string number(double ratio) const {
+    return factors ? fixed(ratio, decimals) : signed_percent(ratio - 1, decimals);
   }
-  return percent_decimals(largest);
+  std::string text(double ratio) const { return number(ratio) + (factors ? "x" : " %"); }
+};
+
+inline effect_form form_of(measure::estimate const& effect) {
+  double change = 0, ratio = 0;
+  for (auto const each : {effect.ratio, effect.low, effect.high}) {
+    if (!std::isfinite(each)) { continue; }
+    change = std::max(change, std::abs(each - 1));
+    ratio = std::max(ratio, each);
+  }
+  return ratio > 2 ? effect_form{true, decimals_for(ratio, 3)}
+                   : effect_form{false, percent_decimals(change)};
 }
 
 }  // namespace detail
@@ -51,17 +66,16 @@ inline bool has_interval(measure::estimate const& effect) {
   return std::isfinite(effect.high) || effect.low > 0;
 }
 
-/// An effect as a signed percentage of the control's time.
+/// An effect as a signed percentage of the control's time, or a factor: `+0.30 %`, `4.02x`.
 inline std::string effect_text(measure::estimate const& effect) {
-  return signed_percent(effect.ratio - 1, detail::effect_decimals(effect)) + " %";
+  return detail::form_of(effect).text(effect.ratio);
 }
 
-/// The interval of an effect: `[+0.21, +0.39]`.
+/// The interval of an effect in the form of the effect: `[+0.21, +0.39]`, `[3.82, 4.30]`.
 inline std::string interval_text(measure::estimate const& effect) {
   if (!has_interval(effect)) { return "no bound yet"; }
-  auto const decimals = detail::effect_decimals(effect);
-  return "[" + signed_percent(effect.low - 1, decimals) + ", " +
-         signed_percent(effect.high - 1, decimals) + "]";
+  auto const form = detail::form_of(effect);
+  return "[" + form.number(effect.low) + ", " + form.number(effect.high) + "]";
 }
 
 /// An effect with its interval: `+54.8 % [+49.1, +60.9]`. Empty where nothing was timed.
@@ -149,40 +163,48 @@ inline sides sides_of(measure::finding const& found,
   return result;
 }
 
-/// `3.10 % [2.00, 4.20]`; for `faster`, both signs and ends are exchanged.
-inline std::string size_of_difference(measure::finding const& found, bool faster) {
+/// `3.10 % [2.00, 4.20]`, for `faster` with exchanged signs and ends; above 100 % a factor with the
+/// words `factor` behind it.
+inline std::string size_of_difference(measure::finding const& found, bool faster,
+                                      std::string const& factor) {
   auto const& effect = found.effect;
-  auto const sign = faster ? -1.0 : 1.0;
-  auto const size = sign * (effect.ratio - 1);
-  auto low = sign * (effect.low - 1);
-  auto high = sign * (effect.high - 1);
-  if (faster) { std::swap(low, high); }
-  auto const decimals = effect_decimals(effect);
+  auto const form = form_of(effect);
+  auto const size = [&](double ratio) {
+    auto const sign = faster ? -100.0 : 100.0;
+    return fixed(form.factors ? ratio : sign * (ratio - 1), form.decimals);
+  };
+  auto const unit = form.factors ? factor : " %";
+  auto const near = size(faster ? effect.high : effect.low);
   // The interval of a bound is wider than its noise, so its middle says nothing.
-  if (found.is_bound) { return "at least " + percent(low, decimals) + " (" + found.reason + ")"; }
-  auto text = percent(size, decimals) + " [" + fixed(low * 100, decimals) + ", " +
-              fixed(high * 100, decimals) + "]";
-  // Above a doubling, readers mistake "slower by 480 %", and understand a factor.
-  if (effect.ratio >= 2 || effect.ratio <= 0.5) {
-    auto const factor = faster ? 1 / effect.ratio : effect.ratio;
-    text += ", a factor of " + fixed(factor, factor < 10 ? 2 : 1);
+  if (found.is_bound) { return "at least " + near + unit + " (" + found.reason + ")"; }
+  auto text = size(effect.ratio) + unit + " [" + near + ", " +
+              size(faster ? effect.low : effect.high) + "]";
+  if (effect.ratio <= 0.5) {
+    auto const times = 1 / effect.ratio;
+    text += ", a factor of " + fixed(times, times < 10 ? 2 : 1);
   }
   return text;
 }
 
+/// The one place that decides how a verdict tells its difference.
 inline std::string difference_sentence(measure::finding const& found, sides const& who,
                                        std::string const& margin_note) {
   auto const faster = found.outcome == measure::verdict::faster;
-  auto const size = size_of_difference(found, faster) + margin_note;
+  auto const named = who.control.empty();
   if (found.what == measure::contrast::kind::interaction) {
-    if (who.control.empty()) { return found.contrast_name + ": the gaps differ by " + size; }
-    return "the gap between " + who.gap_from + " and " + who.gap_to + " differs by " + size +
+    auto const by = (form_of(found.effect).factors ? " by a factor of " : " by ") +
+                    size_of_difference(found, faster, "") + margin_note;
+    if (named) { return found.contrast_name + ": the gaps differ" + by; }
+    return "the gap between " + who.gap_from + " and " + who.gap_to + " differs" + by +
            " between " + who.control + " and " + who.variant + ": going from " + who.gap_from +
            " to " + who.gap_to + " costs " + (faster ? "less" : "more") + " with " + who.variant;
   }
-  std::string const word = faster ? "faster" : "slower";
-  if (who.control.empty()) { return found.contrast_name + ": " + word + " by " + size; }
-  return who.variant + " is " + word + " than " + who.control + " by " + size;
+  auto const size =
+      size_of_difference(found, faster, " times as long" + (named ? "" : " as " + who.control));
+  auto const subject = named ? found.contrast_name + ": " : who.variant + " ";
+  if (form_of(found.effect).factors) { return subject + "takes " + size + margin_note; }
+  return subject + (named ? "" : "is ") + (faster ? "faster" : "slower") +
+         (named ? "" : " than " + who.control) + " by " + size + margin_note;
 }
 
 /// The contrast as the object of a sentence: `A and B`, a gap, or its name.
@@ -282,9 +304,9 @@ inline std::string typical_sentence(measure::finding const& found, measure::comp
     if (share == 0 || share < most / 2) { continue; }  // a smaller one is not why
     causes += (causes.empty() ? ", since " : " and ") + detail::slow_calls(*of);
   }
-  auto const typical = found.typical_ratio - 1;
-  return "typical calls: " + signed_percent(typical, std::min(2, percent_decimals(typical))) +
-         " %; the mean differs by " + effect_text(found.effect) + causes + ".";
+  auto const typical = found.typical_ratio;
+  return "typical calls: " + change_text(typical, std::min(2, percent_decimals(typical - 1))) +
+         "; the mean differs by " + effect_text(found.effect) + causes + ".";
 }
 
 /// One sentence, without its full stop, on a finding about the variants of `all`, with its clock.
