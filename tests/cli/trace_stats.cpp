@@ -429,6 +429,59 @@ TEST_CASE("five questions are answered from the trace of another program") {
   CHECK(kernels[0].at("Step Count").is_null());
 }
 
+TEST_CASE("passes of two threads at once count each kernel once") {
+  folder const here;
+  builder b;
+  for (int i = 0; i < 3; ++i) {
+    for (int t = 0; t < 2; ++t) {
+      auto const at = 1000 * i + 200 * t;
+      auto const who = t == 0 ? main_thread : second_thread;
+      b.range("step", {at, at + 800}, who);
+      b.launch("gemm", {at + 300, at + 301}, {at + 302, at + 402}, {t}, who);
+    }
+  }
+  write_nsys(b.trace, here / "a.sqlite");
+  auto const found = nlohmann::json::parse(run({here / "a.sqlite", "--answers", "--json"}).out)
+                         .at("answer_kernels");
+  CHECK((found[0].at("Count in All") == 6 && found[0].at("Step Count") == 1));
+}
+
+TEST_CASE("the host's time is that of the repetitions whose calls are in the trace") {
+  folder const here;
+  builder b;
+  for (int i = 0; i < 4; ++i) {
+    if (i < 2) {
+      b.launch("gemm", {1000 * i, 1000 * i + 2000 / (i + 1)}, {5000 + 10 * i, 5005 + 10 * i});
+    } else {
+      b.kernel("gemm", {5000 + 10 * i, 5005 + 10 * i}, {}, 99U + static_cast<unsigned>(i));
+    }
+  }
+  auto const host = [&] {
+    write_nsys(b.trace, here / "a.sqlite");
+    return run({here / "a.sqlite", "--answers", "--csv"}).out +
+           run({here / "a.sqlite", "--answers"}).out;
+  };
+  CHECK_THAT(host(), contains("us\",3.000,1.500\n") && contains("that of 2 of 4 repetitions"));
+  b.trace.calls.clear();
+  CHECK_THAT(host(), !contains("host, first launch") && contains("that of 0 of 4 repetitions"));
+}
+
+TEST_CASE("a kernel that outlasts later ones of its stream has no credible time") {
+  folder const here;
+  builder b;
+  b.launch("before", {0, 1}, {5, 9});
+  b.launch("void huge<int>()", {1, 2}, {10, 3'000'000});
+  b.launch("other", {3, 4}, {20, 30}, {0, 9});
+  auto const told = [&] {
+    write_nsys(b.trace, here / "a.sqlite");
+    return run({(here / "a.sqlite").string()}).out;
+  };
+  b.launch("after", {3, 4}, {40, 50});
+  CHECK_THAT(told(), !contains("outlast"));
+  b.launch("after", {5, 6}, {60, 70});
+  CHECK_THAT(told(), contains("credible time of huge: its 3.000 ms outlast 2 later kernels"));
+}
+
 TEST_CASE("graphs that were recorded whole leave the questions about kernels open") {
   folder const here;
   auto const file = (here / "a.sqlite").string();

@@ -348,6 +348,7 @@ INSERT INTO CUDA_UM_GPU_PAGE_FAULT_EVENTS VALUES (13, 15, PROCESS, 1, 4352, 3);
   CHECK(trace.copies[1].address == 0);
   CHECK((trace.host_faults == std::vector{host_page_fault{12, 1234, 4352, 77}}));
   CHECK((trace.device_faults == std::vector{device_page_faults{13, 1234, 1, 4352, 3}}));
+  CHECK(trace.lost.unmatched == 1);  // no call asks for a page to migrate
 }
 
 TEST_CASE("what has no time, an impossible one or an unknown name is counted") {

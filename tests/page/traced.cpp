@@ -91,6 +91,16 @@ TEST_CASE("a waterfall shows the parts that are distinguishable from zero, and n
   CHECK_THAT(unclear, contains("not distinguishable from zero</td>"));
 }
 
+TEST_CASE("a change without an interval is not called one that may be zero") {
+  auto all = test::traced_comparison();
+  auto const none = std::numeric_limits<double>::quiet_NaN();
+  all.traced[0].tracing = {1e3, none, none};
+  for (auto& each : all.traced[0].parts) { each.delta.low_ns = each.delta.high_ns = none; }
+  auto const page = report::page({{all}});
+  CHECK_THAT(page, !contains("not distinguishable from zero</") &&
+                       contains("no interval: too few traced batches</td>"));
+}
+
 TEST_CASE("many parts make as many steps as have room") {
   auto all = test::traced_comparison();
   auto& parts = all.traced[0].parts;

@@ -10,17 +10,20 @@
 #include <assay/cli/trace_stats_options.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/nsys/answers.hpp>
+#include <assay/nsys/impossible_times.hpp>
 #include <assay/nsys/overlap_reasons.hpp>
 #include <assay/nsys/range_tables.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/nsys/sqlite_read.hpp>
 #include <assay/report/escape.hpp>
+#include <assay/report/format.hpp>
 #include <assay/report/overlap_words.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>
+#include <assay/trace/labels.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -260,6 +263,13 @@ class trace_stats_printer {
       lines.push_back("the kernels of " + std::to_string(graphs) + " graph launch" +
                       (graphs == 1 ? "" : "es") + ", recorded whole and counted as one kernel " +
                       "each; `nsys profile --cuda-graph-trace=node` records them");
+    }
+    if (auto const [kernel, later] = trace::outlasting(rows); kernel != trace::no_row) {
+      auto const& run = rows.of().kernels[kernel];
+      lines.push_back(
+          "a credible time of " + trace::short_kernel_name(rows.of().strings[run.name]) + ": its " +
+          report::duration(1e-9 * static_cast<double>(run.when.length())) + " outlast " +
+          std::to_string(later) + " later kernels of its stream, and shares of time count it");
     }
     for (auto const& line : lines) {
       out_ << report::wrapped("lacking: " + report::printable(line), "", "  ");

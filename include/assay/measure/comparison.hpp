@@ -147,6 +147,7 @@ struct traced_time {
   double ns = 0;
   double low_ns = std::numeric_limits<double>::quiet_NaN(), high_ns = low_ns;
 
+  bool has_interval() const noexcept { return low_ns <= high_ns; }
   /// True if there is an interval, and it excludes zero.
   bool distinguishable() const noexcept { return low_ns > 0 || high_ns < 0; }
 };

@@ -63,7 +63,7 @@ inline std::vector<gpu_operation> launched_in(view const& rows, std::string cons
 /// Sums over all repetitions of a pass, in ns.
 struct pass_sums {
   std::string_view label;
-  std::size_t repetitions = 0;
+  std::size_t repetitions = 0, on_host = 0;  ///< on_host: those with a time on the host
   std::int64_t host = 0, tracing = 0, extent = 0, busy = 0, kernels = 0;
   std::int64_t products = 0, softmax = 0, fused = 0, attention_products = 0;
   std::map<std::string_view, std::pair<std::size_t, std::int64_t>> by_name;  // count and ns
@@ -74,6 +74,7 @@ inline pass_sums sums_of(view const& rows, repeated_pass const& pass, answer_opt
   auto const& of = rows.of();
   pass_sums sums;
   sums.repetitions = pass.count();
+  sums.on_host = pass.host.size();
   std::vector<span> overheads;
   for (auto const& each : rows.whole().overheads) { overheads.push_back(each.when); }
   interval_set const tracing{std::move(overheads)};
@@ -161,19 +162,26 @@ inline trace_answers answers_of(view const& rows, answer_options const& asked,
     made.answers.add(question, pass.label, what, value, value);
   };
   auto const add_time = [&](std::string_view question, detail::pass_sums const& pass,
-                            std::string_view what, std::int64_t ns) {
+                            std::string_view what, std::int64_t ns, std::size_t times) {
+    if (times == 0) { return; }
     auto const us = static_cast<double>(ns) / 1e3;
-    made.answers.add(question, pass.label, what, us, us / static_cast<double>(pass.repetitions));
+    made.answers.add(question, pass.label, what, us, us / static_cast<double>(times));
   };
   for (auto const& pass : passes) {
     made.answers.add("(a)", pass.label, "repetitions", pass.repetitions, 1);
     add_time("(a)", pass,
-             named ? "host, the range, us" : "host, first launch to end of the last, us",
-             pass.host);
-    add_time("(a)", pass, "device, first begin to last end, us", pass.extent);
-    add_time("(a)", pass, "device, busy, us", pass.busy);
-    if (!whole_graphs) { add_time("(a)", pass, "kernels, sum, us", pass.kernels); }
-    add_time("(a)", pass, "tracing within, host, us", pass.tracing);
+             named ? "host, the range, us" : "host, first launch to end of the last, us", pass.host,
+             pass.on_host);
+    add_time("(a)", pass, "device, first begin to last end, us", pass.extent, pass.repetitions);
+    add_time("(a)", pass, "device, busy, us", pass.busy, pass.repetitions);
+    if (!whole_graphs) {
+      add_time("(a)", pass, "kernels, sum, us", pass.kernels, pass.repetitions);
+    }
+    add_time("(a)", pass, "tracing within, host, us", pass.tracing, pass.on_host);
+    if (pass.on_host == pass.repetitions) { continue; }
+    made.notes.push_back("(a) the host's time is that of " + std::to_string(pass.on_host) + " of " +
+                         std::to_string(pass.repetitions) +
+                         " repetitions: the calls of the others are not in the trace");
   }
   auto const& first = passes.front();
   if (!named) {
@@ -195,22 +203,24 @@ inline trace_answers answers_of(view const& rows, answer_options const& asked,
       "(a) the sum of kernels and the busy time are work; the extent on the device also has idle "
       "time, and the host's time has waits and tracing: a close match of these means nothing");
   for (auto const& pass : passes) {
-    add_time("(d)", pass, "matrix products by name, us", pass.products);
+    add_time("(d)", pass, "matrix products by name, us", pass.products, pass.repetitions);
     add("(d)", pass, "matrix products, % of kernel time", percent_of(pass.products, pass.kernels));
   }
   detail::add_kernels(made.kernels, forward ? &first : nullptr, step ? &passes.back() : nullptr,
                       classes);
   if (first.softmax == 0) {
-    if (first.fused > 0) { add_time("(e)", first, "attention, not separable, us", first.fused); }
+    if (first.fused > 0) {
+      add_time("(e)", first, "attention, not separable, us", first.fused, first.repetitions);
+    }
     made.notes.push_back(
         first.fused > 0 ? "(e) attention is fused: softmax and products are not separable"
                         : "(e) no range or kernel is a softmax: name ranges with --softmax and "
                           "--attention");
     return made;
   }
-  add_time("(e)", first, "softmax, us", first.softmax);
+  add_time("(e)", first, "softmax, us", first.softmax, first.repetitions);
   if (first.attention_products == 0) { return made; }
-  add_time("(e)", first, "products in attention, us", first.attention_products);
+  add_time("(e)", first, "products in attention, us", first.attention_products, first.repetitions);
   add("(e)", first, "softmax / products, time",
       static_cast<double>(first.softmax) / static_cast<double>(first.attention_products));
   // 4 T T d of products, 5 T T of the softmax

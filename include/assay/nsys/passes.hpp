@@ -26,7 +26,7 @@ namespace assay::trace {
 struct repeated_pass {
   std::string name;
   std::vector<std::vector<gpu_operation>> operations = {};
-  std::vector<span> host = {};
+  std::vector<span> host = {};  ///< of repetitions whose first and last call are in the trace
   std::size_t count() const { return operations.size(); }
 };
 
@@ -79,7 +79,8 @@ inline void require_equal_counts(model const& of, repeated_pass const& pass) {
 
 }  // namespace detail
 
-/// The passes that ranges of a name are, with what all threads launch in their time; none where no
+/// The passes that ranges of a name are, with what all threads launch in their time, each operation
+/// in one pass; none where no
 /// range has that name. Throws `std::invalid_argument` where repetitions differ.
 inline std::optional<repeated_pass> passes_in(view const& rows, std::string const& range,
                                               int warm_ups) {
@@ -99,14 +100,25 @@ inline std::optional<repeated_pass> passes_in(view const& rows, std::string cons
   repeated_pass pass{std::string{of.strings[of.ranges[found[0]].name]}};
   auto const all = detail::in_launch_order(rows);
   auto const call_of = [&](auto const& each) { return begin_of_call(of, each.call); };
+  // Ranges of several threads may overlap: an operation belongs to the range of the thread that
+  // launched it, else to the last that began.
+  std::vector<row_index> owners(all.size(), no_row);
   for (auto const row : found) {
     auto const& [when, thread] = std::pair{of.ranges[row].when, of.ranges[row].thread};
-    auto& inside = pass.operations.emplace_back();
     pass.host.push_back(when);
     for (auto at = std::ranges::lower_bound(all, when.begin, {}, call_of);
          at != all.end() && call_of(*at) <= when.end; ++at) {
-      if (of.calls[at->call].thread.process == thread.process) { inside.push_back(*at); }
+      auto const& caller = of.calls[at->call].thread;
+      auto& owner = owners[static_cast<std::size_t>(at - all.begin())];
+      auto const owned = owner != no_row && of.ranges[owner].thread == caller;
+      if (caller.process == thread.process && (!owned || thread == caller)) { owner = row; }
     }
+  }
+  std::map<row_index, std::size_t> number;
+  for (auto const row : found) { number.emplace(row, number.size()); }
+  pass.operations.resize(found.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (owners[i] != no_row) { pass.operations[number[owners[i]]].push_back(all[i]); }
   }
   detail::require_equal_counts(of, pass);
   return pass;

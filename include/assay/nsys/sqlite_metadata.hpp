@@ -8,12 +8,15 @@
 #include <assay/nsys/sqlite_devices.hpp>
 #include <assay/nsys/sqlite_rows.hpp>
 #include <assay/trace/gpu_operation.hpp>
+#include <assay/trace/overlap.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace assay::trace {
 
@@ -40,8 +43,11 @@ class metadata_reader {
     devices_.renumber();
     read_window();
     call_index const calls{in_.into};
-    each_device_table(in_.into, [&](auto const& rows) {
+    each_device_table(in_.into, [&]<class Row>(std::vector<Row> const& rows) {
       for (auto const& each : rows) {
+        if constexpr (std::is_same_v<Row, memory_copy>) {  // no call asks for a page to migrate
+          if (direction_of(each.kind) == copy_direction::migration) { continue; }
+        }
         in_.into.lost.unmatched += calls.find(each.where) == no_row ? 1U : 0U;
       }
     });

@@ -42,7 +42,7 @@ struct waterfall_step {
   std::string name;
   measure::traced_time change;
   bool whole = false;
-  bool clear = true;  ///< false: not distinguishable from zero
+  bool clear = true;  ///< false: its interval has zero
 };
 
 /// The most parts that a waterfall shows by themselves.
@@ -64,7 +64,7 @@ inline std::vector<waterfall_step> waterfall_steps(measure::comparison const& al
                                         : of.traced.ns;
   double left = sum;
   for (auto const& each : of.parts) {
-    bool const clear = each.delta.distinguishable() || of.confidence == 0;
+    bool const clear = each.delta.distinguishable() || !each.delta.has_interval();
     if (!clear || steps.size() > waterfall_parts) {
       ++others;
       clear_others += clear ? 1 : 0;
@@ -90,7 +90,7 @@ inline std::vector<waterfall_step> waterfall_steps(measure::comparison const& al
         {"less what tracing added",
          {.ns = of.untraced.ns - of.traced.ns, .low_ns = -added.high_ns, .high_ns = -added.low_ns},
          false,
-         added.distinguishable() || of.confidence == 0});
+         added.distinguishable() || !added.has_interval()});
   }
   auto const end = start + (timed ? of.untraced.ns : sum);
   steps.push_back({label_at(all, of.variant.variant), {.ns = end}, true});
@@ -125,7 +125,7 @@ inline html_table parts_table(measure::traced_difference const& of) {
       return std::isnan(ns) ? html_cell{"-"} : html_cell{signed_duration(ns * 1e-9), ns};
     };
     auto const number = [](double value) { return html_cell{fixed(value, 0), value}; };
-    auto const words = of.confidence == 0             ? "no interval: too few traced batches"
+    auto const words = !each.delta.has_interval()     ? "no interval: too few traced batches"
                        : each.delta.distinguishable() ? "distinguishable from zero"
                                                       : "not distinguishable from zero";
     rows.add({each.kind + ": " + each.name, time(each.delta.ns), time(each.delta.low_ns),
