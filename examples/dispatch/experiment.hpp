@@ -19,6 +19,7 @@
 #include <assay/dispatch/device.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/report/json.hpp>
+#include <assay/report/table.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -176,7 +177,11 @@ struct dispatch_experiment<std::tuple<T...>> {
     if (!given.json.empty()) { write_atomically(given.json, json.dump(1) + '\n'); }
     if (!given.html.empty()) { write_atomically(given.html, dispatch_page(json)); }
     if (!given.svg.empty()) { write_atomically(given.svg, crossover_svg(json)); }
-    if (!given.quiet) { std::cout << text.str(); }
+    if (!given.quiet) {
+      std::cout << (given.full
+                        ? text.str()
+                        : report::excerpt(text.str(), cli::screen_lines, "--full", {"all tasks"}));
+    }
   }
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/cli/guarded.hpp>
+#include <assay/cli/options.hpp>
 #include <assay/cli/outputs.hpp>
 #include <assay/cli/parse.hpp>
 #include <assay/dispatch/path.hpp>
@@ -32,7 +33,7 @@ struct dispatch_parameters {
   std::size_t calls = 200, training = 100, traced = 20, sweep = 0;
   std::uint64_t seed = 0;
   int device = 0;
-  bool device_named = false, host = false, quick = false, quiet = false;
+  bool device_named = false, host = false, quick = false, full = false, quiet = false;
   bool bisects = true;
   std::filesystem::path json, csv, html, svg;
 
@@ -88,6 +89,8 @@ class dispatch_options {
     file("--html", given_.html,
          "write a page with charts and tables: one file, which loads nothing");
     file("--svg", given_.svg, "write the charts of all tasks as one SVG");
+    app.add_flag("--full", given_.full,
+                 "print all lines of the report instead of " + std::to_string(cli::screen_lines));
     app.add_flag("--quiet", given_.quiet, "no report and no progress: files and exit code only");
     app.footer(
         "Exit codes: 0 done; 1 a path computed a wrong answer; 2 bad input, nothing was "

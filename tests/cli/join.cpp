@@ -110,8 +110,8 @@ TEST_CASE("each cell of a sweep has its share of alpha and of the time, and a se
   CHECK(all.failure.empty());
   REQUIRE(all.variants.size() == 6);
   CHECK(all.variants[5].label == "n=4 type=float: variant");
-  CHECK(all.variants[5].axes == std::vector<std::pair<std::string, std::string>>{
-                                    {"n", "4"}, {"type", "float"}, {"variant", "variant"}});
+  CHECK(all.variants[5].axes ==
+        std::vector<std::pair<std::string, std::string>>{{"n", "4"}, {"type", "float"}});
   CHECK(all.notes.front().find("each has alpha / 3") != std::string::npos);
 }
 

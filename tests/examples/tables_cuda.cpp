@@ -113,11 +113,7 @@ std::vector<named_experiment> experiments() {
       crossed.push_back({{"memory", memory}, {"submission", mode}});
     }
   }
-  auto const own = [] {
-    auto made = fake({{{"", "sort"}}, {{"", "scan"}}, {{"", "hash"}}});
-    for (auto& each : made.variants) { each.axes.clear(); }  // callables have none
-    return made;
-  };
+  auto const own = fake(each_of("callable", {"sort", "scan", "hash"}));
   return {
       {"all_reduce", all_reduce(), {"size", "sms"}, "strategy"},
       {"copy_strategies",
@@ -133,9 +129,9 @@ std::vector<named_experiment> experiments() {
                                        "copy::cp_async<4>", "copy::bulk<2>", "copy::bulk<4>"}))},
       {"null_cast", fake(crossed)},
       {"one's own",
-       cli::sweep({{{{"n", 1}}}, {{{"n", 2}}}}, {}, [&](auto const&...) { return own(); }),
+       cli::sweep({{{{"n", 1}}}, {{{"n", 2}}}}, {}, [&](auto const&...) { return own; }),
        {"n"},
-       "variant"}};
+       "callable"}};
 }
 
 /// The rows of a table.
@@ -207,6 +203,23 @@ TEST_CASE("each row of each table of each experiment can be told from the others
       CHECK(std::ranges::adjacent_find(table) == table.end());
     }
     CHECK(seen >= 8);
+  }
+}
+
+TEST_CASE("every experiment prints 60 lines or less, and names what it leaves out", "[examples]") {
+  for (auto const& each : experiments()) {
+    std::ostringstream text, whole;
+    report::text(text, each.result, cli::screen_lines);
+    report::text(whole, each.result);
+    INFO(each.name << "\n" << text.str());
+    auto const kept = between("\n" + text.str(), "\n", "\n");
+    CHECK(kept.size() <= cli::screen_lines);
+    CHECK_THAT(text.str(), test::contains("\nVerdicts"));
+    auto const cut = whole.str().size() > text.str().size();
+    CHECK((text.str().find("\nLeft out, and printed with --full: ") != std::string::npos) == cut);
+    if (each.axes.size() > 1) {  // too many rows: the head counts the verdicts
+      CHECK_THAT(text.str(), test::contains(" SLOWER.\n") && test::contains(" lines of Verdicts"));
+    }
   }
 }
 

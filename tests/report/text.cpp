@@ -3,6 +3,7 @@
 #include "report/sample.hpp"
 
 #include <assay/report/short_text.hpp>
+#include <assay/report/table.hpp>
 #include <assay/report/text.hpp>
 
 #include <algorithm>
@@ -224,6 +225,38 @@ TEST_CASE("the verdicts of a sweep are a table of its cells, and of other compar
   CHECK_THAT(printed(all), test::contains("\nVerdicts\n  SLOWER: "));
   all.findings[0].weights = {-0.5, -0.5, 0.5, 0.5};
   CHECK_THAT(printed(all), test::contains("\nVerdicts\n  SLOWER: "));
+}
+
+TEST_CASE("a secondary clock that is INCONCLUSIVE throughout takes one line") {
+  auto all = test::sample();
+  std::vector<double> const pair{-1, 1, 0, 0};
+  all.findings = {test::found("a", verdict::slower, {1.1, 1.08, 1.125}, pair),
+                  test::found("b", verdict::slower, {1.2, 1.18, 1.225}, pair),
+                  test::found("a", verdict::inconclusive, {1.1, 0.95, 1.3}, pair),
+                  test::found("b", verdict::inconclusive, {1.0, 0.8, 1.2}, pair)};
+  for (auto i : {2U, 3U}) {
+    all.findings[i].primary = false;
+    all.findings[i].on = measure::clock::gpu;
+  }
+  auto const one = "\n  gpu clock: all 2 INCONCLUSIVE, within -20.0 % to +30.0 % ";
+  CHECK_THAT(printed(all), test::contains(one) && !test::contains("  contrast  clock"));
+  all.findings[3].outcome = verdict::slower;
+  CHECK_THAT(printed(all), !test::contains(one) && test::contains("  contrast  clock"));
+}
+
+TEST_CASE("a long text keeps what matters, cuts between entries, and names what it leaves out") {
+  std::string text = "Title\nfacts\n\nNotes\n";
+  for (int i = 0; i < 8; ++i) { text += "  - note " + std::to_string(i) + "\n    goes on\n"; }
+  text += "\nVerdicts (of all)\n";
+  for (int i = 0; i < 4; ++i) { text += "  SLOWER: " + std::to_string(i) + "\n"; }
+  CHECK(report::excerpt(text, 26, "--full", {"Verdicts"}) == text);
+  CHECK(report::excerpt(text, 20, "--full", {"Verdicts"}) ==
+        "Title\nfacts\n\nNotes\n  - note 0\n    goes on\n  - note 1\n    goes on\n  ...\n"
+        "\nVerdicts (of all)\n  SLOWER: 0\n  SLOWER: 1\n  SLOWER: 2\n  SLOWER: 3\n"
+        "\nLeft out, and printed with --full: 12 lines of Notes.\n");
+  CHECK(report::excerpt(text, 11, "--full", {"Verdicts"}) ==
+        "Title\nfacts\n\nVerdicts (of all)\n  SLOWER: 0\n  SLOWER: 1\n  ...\n"
+        "\nLeft out, and printed with --full: 17 lines of Notes, 2 lines of Verdicts.\n");
 }
 
 TEST_CASE("both reports say in one line how much of the results was checked") {

@@ -15,8 +15,7 @@ namespace assay::cli {
 using named_comparison = std::pair<point, measure::comparison>;
 
 /// Joins comparisons: the result has the variants and findings of all. Their labels begin with the
-/// label of their point, and the choices of the point come first among the axes of each variant. A
-/// variant without axes gets its label as one.
+/// label of their point, and the choices of the point come first among the axes of each variant.
 ///
 /// Each comparison must have run at its share of `alpha`; all findings together then hold at
 /// `alpha`. Each variant keeps its cells; the records of epochs and analyses are dropped.

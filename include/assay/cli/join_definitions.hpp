@@ -48,7 +48,6 @@ ASSAY_INLINE measure::comparison join(std::vector<named_comparison> const& parts
     auto const prefix = at.label() + ": ";
     auto const first = all.variants.size();
     for (auto variant : found.variants) {
-      if (variant.axes.empty()) { variant.axes = {{"variant", variant.label}}; }
       variant.label.insert(0, prefix);
       detail::add_axes(variant, at);
       all.variants.push_back(std::move(variant));

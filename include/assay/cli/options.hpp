@@ -8,6 +8,7 @@
 #include <assay/measure/options.hpp>
 
 #include <csignal>
+#include <cstddef>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -19,6 +20,9 @@
 #include <vector>
 
 namespace assay::cli {
+
+/// The lines of a report that an experiment prints by default.
+inline constexpr std::size_t screen_lines = 60;
 
 /// The end of a run: what is printed after the report, and the first output that failed.
 struct afterwards {
@@ -81,6 +85,7 @@ struct options {
   bool device_named = false;  ///< true with --device: a missing device is then an error
   bool host = false;          ///< the host half, also where there is a GPU
   bool list = false;          ///< name the variants and do nothing else
+  bool full = false;          ///< print the whole report, and not `screen_lines` of it
   bool quiet = false;
 
   machine::environment where;  ///< host, compiler, commit and command line, for the report

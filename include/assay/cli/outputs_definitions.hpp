@@ -50,7 +50,7 @@ ASSAY_INLINE std::span<file_format const> file_formats() {
                   detail::printed<report::csv::findings>},
       file_format{"--csv", "variants", "", detail::printed<report::csv::variants>},
       file_format{"--csv", "cells", "", detail::printed<report::csv::cells>},
-      file_format{"--text", "", "write the report that the terminal shows",
+      file_format{"--text", "", "write the report, as --full prints it",
                   detail::printed<report::text>},
       file_format{
           "--html", "", "write a page with charts and tables: one file, which loads nothing",
@@ -121,7 +121,7 @@ ASSAY_INLINE void write_outputs(options const& of, measure::comparison const& al
     of.later->keep_failure(
         [&] { write_output(of, format.option, format.part, format.text(all, of)); });
   }
-  if (!of.quiet) { report::text(out, all); }
+  if (!of.quiet) { of.full ? report::text(out, all) : report::text(out, all, screen_lines); }
   of.later->end(out, of.quiet);
 }
 

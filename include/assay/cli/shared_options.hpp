@@ -53,6 +53,8 @@ class shared_options {
           ->check(no_option);
     }
     app.add_flag("--list,-l", chosen_.list, "name the variants and do nothing else");
+    app.add_flag("--full", chosen_.full,
+                 "print all lines of the report instead of " + std::to_string(screen_lines));
     app.add_flag("--quiet,-q", chosen_.quiet,
                  "no report and no progress: files and exit code only");
     app.add_option("--fail-if", chosen_.fail_if,

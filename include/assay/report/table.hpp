@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Aligned plain-text tables.
+/// Aligned plain-text tables, and the lines of a long text that matter.
 #pragma once
 
 #include <assay/report/escape.hpp>
+#include <assay/report/format.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -100,5 +103,80 @@ class table {
   std::vector<std::vector<std::string>> rows_;
   std::vector<bool> left_;
 };
+
+namespace detail {
+
+/// The sections of a text, which empty lines separate.
+inline std::vector<std::vector<std::string>> sections_of(std::string_view text) {
+  std::vector<std::vector<std::string>> all(1);
+  while (!text.empty()) {
+    auto const end = std::min(text.find('\n'), text.size());
+    if (end == 0) {
+      all.emplace_back();
+    } else {
+      all.back().emplace_back(text.substr(0, end));
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return all;
+}
+
+/// The title of a section, without what is in parentheses.
+inline std::string title_of_section(std::vector<std::string> const& lines) {
+  auto const title = lines.front().substr(0, lines.front().find_first_of(",("));
+  return title.substr(0, title.find_last_not_of(' ') + 1);
+}
+
+/// The lines of a section of which so many have room: an entry that goes on is not cut. None where
+/// that would leave no more than its head.
+inline std::size_t fitting(std::vector<std::string> const& lines, std::size_t room) {
+  if (lines.size() <= room) { return lines.size(); }
+  auto const begins_entry = [](std::string const& line) {
+    auto const at = line.find_first_not_of(' ');
+    return at <= 2 || line.compare(at, 2, "- ") == 0;
+  };
+  if (room-- == 0) { return 0; }  // a line says that the section goes on
+  while (room > 0 && !begins_entry(lines[room])) { --room; }
+  return room > 2 ? room : 0;
+}
+
+}  // namespace detail
+
+/// At most `most` lines of a text whose sections are separated by empty lines, 10 or more. The
+/// first section comes first, then those whose titles begin with `important`, then the others. The
+/// last line names all that is left out and `option`, which prints it.
+inline std::string excerpt(std::string const& text, std::size_t most, std::string_view option,
+                           std::vector<std::string_view> const& important = {}) {
+  if (static_cast<std::size_t>(std::ranges::count(text, '\n')) <= most) { return text; }
+  auto const all = detail::sections_of(text);
+  std::vector<std::size_t> order(all.size()), kept(all.size(), 0);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    auto const begins = [&](auto const& title) {
+      return !all[i].empty() && all[i].front().starts_with(title);
+    };
+    return i == 0 ? -1 : std::ranges::find_if(important, begins) - important.begin();
+  });
+  auto room = most - 4;  // an empty line, and what is left out
+  for (auto const i : order) {
+    if (room < 2 || all[i].empty()) { continue; }
+    kept[i] = detail::fitting(all[i], room - (i == 0 ? 0 : 1));
+    if (kept[i] == 0) { continue; }
+    room -= kept[i] + (i == 0 ? 0U : 1U) + (kept[i] < all[i].size() ? 1U : 0U);
+  }
+  std::string out, left_out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto const& lines = all[i];
+    if (kept[i] > 0 && i > 0) { out += '\n'; }
+    for (std::size_t k = 0; k < kept[i]; ++k) { out += lines[k] + '\n'; }
+    if (kept[i] == lines.size()) { continue; }
+    if (kept[i] > 0) { out += "  ...\n"; }
+    left_out += (left_out.empty() ? "" : ", ") + std::to_string(lines.size() - kept[i]) +
+                " lines of " + detail::title_of_section(lines);
+  }
+  return out + "\n" +
+         wrapped("Left out, and printed with " + std::string{option} + ": " + left_out + ".", "",
+                 "  ");
+}
 
 }  // namespace assay::report

@@ -5,6 +5,7 @@
 
 #include <assay/measure/comparison.hpp>
 
+#include <cstddef>
 #include <ostream>
 #include <string>
 
@@ -15,6 +16,10 @@ std::string repeat_line(measure::comparison const& all);
 
 /// Prints the whole report. Leaves the stream's format flags as they are.
 void text(std::ostream& out, measure::comparison const& all);
+
+/// Prints at most so many lines of the report, the verdicts first. The last line names what is left
+/// out, and the option `--full` of experiments, which prints it.
+void text(std::ostream& out, measure::comparison const& all, std::size_t most_lines);
 
 }  // namespace assay::report
 

@@ -6,6 +6,7 @@
 #include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/format.hpp>
+#include <assay/report/headline.hpp>
 #include <assay/report/short_text.hpp>
 #include <assay/report/table.hpp>
 #include <assay/report/table_of_cells.hpp>
@@ -19,6 +20,7 @@
 #include <limits>
 #include <optional>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,6 +58,10 @@ inline void head(std::ostream& out, measure::comparison const& all) {
                      " epochs in " + duration(all.seconds) +
                      (noise > 0 ? ", noise " + percent(noise) : ""),
                  "", "  ");
+  if (auto const first = headline_of(all);
+      first.of == nullptr && all.failure.empty() && !all.findings.empty()) {
+    out << wrapped(first.sentence, "", "  ");
+  }
   if (!all.failure.empty()) { out << wrapped("Ended early: " + all.failure, "", "  "); }
   for (auto const& caveat : all.caveats) { out << wrapped(caveat, "  - ", "    "); }
 }
@@ -95,6 +101,23 @@ inline bool agrees(measure::finding const& other, measure::finding const& primar
          primary.effect.ratio <= other.effect.high;
 }
 
+/// One line for a secondary clock on which several findings are all INCONCLUSIVE; else empty.
+inline std::string open_clock(measure::comparison const& all, measure::clock on) {
+  double low = 1, high = 1;
+  int count = 0;
+  for (auto const& each : all.findings) {
+    if (each.on != on) { continue; }
+    if (each.primary || each.outcome != measure::verdict::inconclusive) { return {}; }
+    ++count;
+    low = std::min(low, each.effect.low);
+    high = std::max(high, each.effect.high);
+  }
+  if (count < 2) { return {}; }
+  auto const form = form_of({1, low, high});
+  return std::string{to_string(on)} + " clock: all " + std::to_string(count) +
+         " INCONCLUSIVE, within " + form.text(low) + " to " + form.text(high) + " (--csv has each)";
+}
+
 /// The findings on other clocks that differ from those on the primary clock.
 inline void other_clocks(std::ostream& out, measure::comparison const& all) {
   table rows{{"contrast", "clock", "effect", "interval", "noise", "verdict"}, {1, 5}};
@@ -109,6 +132,7 @@ inline void other_clocks(std::ostream& out, measure::comparison const& all) {
     for (auto const& each : all.findings) {
       if (each.primary || each.contrast_name != first.contrast_name) { continue; }
       if (first.primary && agrees(each, first)) { continue; }
+      if (!open_clock(all, each.on).empty()) { continue; }
       auto const timed =
           each.outcome != measure::verdict::wrong_answer && has_interval(each.effect);
       rows.add({std::exchange(label, {}), std::string{to_string(each.on)},
@@ -120,9 +144,14 @@ inline void other_clocks(std::ostream& out, measure::comparison const& all) {
                   "  ", "    ");
     }
   }
-  if (rows.empty()) { return; }
+  for (auto const on : measure::all_clocks) {
+    if (auto const line = open_clock(all, on); !line.empty()) {
+      lines += wrapped(line, "  ", "    ");
+    }
+  }
+  if (rows.empty() && lines.empty()) { return; }
   heading(out, "Other clocks, where they differ (time against the control's)");
-  rows.print(out);
+  if (!rows.empty()) { rows.print(out); }
   out << lines;
 }
 
@@ -289,6 +318,13 @@ ASSAY_INLINE void text(std::ostream& out, measure::comparison const& all) {
   detail::notes(out, all);
   detail::environment(out, all);
   detail::answers(out, "Why", all.reasons);
+}
+
+ASSAY_INLINE void text(std::ostream& out, measure::comparison const& all, std::size_t most_lines) {
+  std::ostringstream whole;
+  text(whole, all);
+  out << excerpt(whole.str(), most_lines, "--full",
+                 {"Verdicts", "Answers", "Why", "Other clocks", "Variants", "Environment"});
 }
 
 }  // namespace assay::report
