@@ -142,6 +142,15 @@ TEST_CASE("a launch that waits for another thread's allocation counts for the al
   CHECK(of("cudaEventRecord_v3020").at({entry_kind::call, "cudaLaunchKernel"}).ns == 10 + 12 + 100);
   CHECK(of("cudaFree_v3020", {7, 7}).at({entry_kind::call, "cudaLaunchKernel"}).ns ==
         10 + 12 + 100);
+  // Where each launch waits, it waits for what is beyond 10 us.
+  builder all_wait;
+  for (std::int64_t at = 0; at < 1'000'000; at += 200'000) {
+    all_wait.call("cudaFree_v3020", {at, at + 150'000}, second_thread);
+    all_wait.launch("k", {at + 50'000, at + 160'000}, {at + 170'000, at + 180'000});
+  }
+  auto const waited = host_wait_breakdown(all_wait.trace);
+  CHECK(waited.at({entry_kind::allocation, "cudaFree"}).ns == 5 * 100'000);
+  CHECK(waited.at({entry_kind::call, "cudaLaunchKernel"}).ns == 5 * 10'000);
   builder b;
   b.launch("k", {0, 10}, {20, 30});
   b.call("cudaFree_v3020", {40, 80}, second_thread);

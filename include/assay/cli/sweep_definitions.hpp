@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/cli/join.hpp>
+#include <assay/cli/join_definitions.hpp>
 #include <assay/cli/sweep.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/options.hpp>

@@ -147,7 +147,7 @@ inline std::string change_of(trace::metric_pair const& of) {
     return signed_percent(of.variant - of.control, 1) + " points";
   }
   if (of.control == 0) { return "new"; }
-  return change_text(of.variant / of.control, 1);
+  return report::change_text(of.variant / of.control, 1);
 }
 
 }  // namespace detail

@@ -97,6 +97,7 @@ class host_pieces {
 
  private:
   static constexpr auto no_name = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::int64_t longest_usual_ns = 10'000;  // launches take 2 to 6 us
 
   std::uint32_t name(entry_kind kind, std::string_view text) {
     std::uint32_t number = 0;
@@ -144,7 +145,7 @@ class host_pieces {
   /// Gives the time in which a call waited for an allocation of another thread to that allocation:
   /// the driver locks out launches meanwhile. A call waits if it takes more than twice as long as
   /// usual, and for what it takes longer. Usual is the median of such calls beside no allocation,
-  /// or the lower quartile of all where each is beside one.
+  /// and at most 10 us: where each call waits, none shows what is usual.
   void find_allocations_waited_for() {
     std::map<std::uint32_t, std::vector<host_piece>> allocations;  // by process
     for (auto const& [key, pieces] : threads_) {
@@ -178,23 +179,22 @@ class host_pieces {
   /// The usual lengths of calls, by name.
   std::vector<std::int64_t> usual_lengths(
       std::map<std::uint32_t, std::vector<host_piece>> const& allocations) const {
-    std::vector<std::vector<std::int64_t>> alone(names_.size()), all(names_.size());
+    std::vector<std::vector<std::int64_t>> alone(names_.size());
     for (auto const& [key, pieces] : threads_) {
       auto const others = allocations.find(key.process);
       for (auto const& each : pieces) {
-        all[each.name].push_back(each.when.length());
         if (others == allocations.end() || parts_within(others->second, each.when).empty()) {
           alone[each.name].push_back(each.when.length());
         }
       }
     }
-    std::vector<std::int64_t> usual(names_.size());
+    std::vector<std::int64_t> usual(names_.size(), longest_usual_ns);
     for (std::size_t i = 0; i < usual.size(); ++i) {
-      auto& some = alone[i].empty() ? all[i] : alone[i];
+      auto& some = alone[i];
       if (some.empty()) { continue; }
-      auto const at = some.begin() + std::ssize(some) / (alone[i].empty() ? 4 : 2);
-      std::nth_element(some.begin(), at, some.end());
-      usual[i] = *at;
+      auto const middle = some.begin() + std::ssize(some) / 2;
+      std::nth_element(some.begin(), middle, some.end());
+      usual[i] = std::min(*middle, longest_usual_ns);
     }
     return usual;
   }
