@@ -337,6 +337,10 @@ FIGURES = [
      lambda found, _: f"p50 {found['seconds']['p50']:.2f} s, p99 {found['seconds']['p99']:.2f} s; "
                       f"{found['accused']} of {found['verdicts']} honest ones accused",
      at_most(1, "seconds", "p99")),
+    ("reasons for allocations of another thread: named first, interval holds the truth", ">= 90 %, >= 90 %",
+     "explanation_truth_beside", ["causes", "kinds", "allocation_beside"],
+     "{first_share:.0%}, {holds_share:.0%} of {trials}; median error {relative_error:+.1%}, half-width {relative_half_width:.1%}",
+     at_least(0.9, "first_share"), at_least(0.9, "holds_share")),
     ("reasons for equal batches: none is named", ">= 95 %", "explanation_truth", ["causes", "kinds", "equal"],
      "{nothing_named_share:.0%} of {trials}", at_least(0.95, "nothing_named_share")),
     *((f"all reports of {size} kernels and {size} API calls, from SQLite (no GPU)", f"<= {limit} s, <= {gib} GiB",
