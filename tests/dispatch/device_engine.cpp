@@ -131,7 +131,7 @@ TEST_CASE("the model counts the copies that the memory of each array needs", "[d
   CHECK(chosen(memory_type::pageable, 10'000) == path{on::device{0}});
   std::ostringstream text;
   text << run.last();
-  CHECK_THAT(text.str(), contains("of it 90 ns to the device (pageable) and 40 ns to the host "
+  CHECK_THAT(text.str(), contains("of it 100 ns to the device (pageable) and 50 ns to the host "
                                   "(pageable); host{1} 10 us"));
   CHECK(chosen(memory_type::device, 100) == path{on::device{0}});
   CHECK_THAT(run.last().describe(), contains("host{1} impossible"));

@@ -80,7 +80,7 @@ TEST_CASE("an explanation names what accounts for the difference, most first, in
   CHECK_THAT(out.str(), contains("Why does locked differ from free?\n  - A batch takes 900.0 ns") &&
                             contains("batch, untraced        3.100 us  4.000 us  +29.0 %\n") &&
                             contains("calls                         2         3  +50.0 %\n") &&
-                            contains("of it allocation       100.0 ns  400.0 ns     4.0x\n") &&
+                            contains("of it allocation       100.0 ns  400.0 ns    4.00x\n") &&
                             contains("kernels                       2         2\n"));
 }
 

@@ -62,10 +62,10 @@ TEST_CASE("items of a prediction stand beside the stages of a trace", "[dispatch
   REQUIRE(found.size() == 3);
   CHECK(found[0].stage == "copies_in");
   CHECK(found[0].traced == 2e-6);
-  CHECK(found[0].predicted == Approx(1e-8 + 8e-7));
+  CHECK(found[0].predicted == Approx(2e-8 + 8e-7));
   CHECK(found[1].stage == "work");
   CHECK(found[2].stage == "copies_back");
-  CHECK(found[2].predicted == Approx(4e-7));
+  CHECK(found[2].predicted == Approx(1e-8 + 4e-7));
 
   auto wrong = test::device_measurements();
   wrong.paths[1] = {wrong.paths[1].where, {}, "element 3"};
