@@ -18,18 +18,18 @@
 #include <string>
 #include <vector>
 
+#include "arrays/on_host.hpp"
 #include "catch.hpp"
 
 using namespace assay;
 using assay::test::contains;
 using assay::test::message_of;
+using assay::test::on_host;
 
 namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t many = 100'003;  // enough for several threads
-
-setup on_host() { return {std::make_unique<arrays::host_array_store>(1), 1}; }
 
 /// What `verify` says or throws of `many` elements that are i and have this expectation.
 template <class F>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Arrays in rows: their places, first values and checks; arrays as spans.
+#include "arrays/on_host.hpp"
 #include "catch.hpp"
 
 #include <assay/arrays/array_store.hpp>
@@ -24,12 +25,9 @@
 using namespace assay;
 using test::contains;
 using test::message_of;
+using test::on_host;
 
 namespace {
-
-setup on_host(std::uint64_t seed) {
-  return setup{std::make_unique<arrays::host_array_store>(seed), seed};
-}
 
 std::size_t count(std::span<float const> all) { return all.size(); }
 float& first(std::span<float> all) { return all.front(); }

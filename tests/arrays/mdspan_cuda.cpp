@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Arrays as the views of CCCL: mdspans of the layouts that they have, and spans.
+#include "arrays/on_host.hpp"
 #include "catch.hpp"
 
 #include <assay/arrays/array_store.hpp>
@@ -17,11 +18,10 @@
 
 using namespace assay;
 using test::contains;
+using test::on_host;
 namespace cs = ::cuda::std;
 
 namespace {
-
-setup on_host() { return setup{std::make_unique<arrays::host_array_store>(1), 1}; }
 
 // Parameters of a user's launchers.
 std::size_t count(cs::span<float const> all) { return all.size(); }

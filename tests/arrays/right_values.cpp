@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Right values of several arrays by one function, and those that several setups share.
+#include "arrays/on_host.hpp"
 #include "catch.hpp"
 
 #include <assay/arrays/array_store.hpp>
@@ -19,12 +20,9 @@
 using namespace assay;
 using test::contains;
 using test::message_of;
+using test::on_host;
 
 namespace {
-
-setup on_host(std::uint64_t seed) {
-  return setup{std::make_unique<arrays::host_array_store>(seed), seed};
-}
 
 /// A setup that shares the doubles of n random numbers, and the work that has run.
 struct doubling {

@@ -2,6 +2,7 @@
 /// @file
 /// Right sums, products, exponentials and normalisations are within their rules, and computations
 /// in fewer bits are not.
+#include "arrays/on_host.hpp"
 #include "catch.hpp"
 
 #include <assay/arrays/array_store.hpp>
@@ -21,6 +22,7 @@
 
 using namespace assay;
 using test::contains;
+using test::on_host;
 
 namespace {
 
@@ -28,10 +30,6 @@ using floats = std::span<float const>;
 constexpr auto advice =
     "within the bound of a sum of many terms: where the array holds such sums, "
     "pass assay::sum_of(TERMS) to expect";
-
-setup on_host(std::uint64_t seed) {
-  return setup{std::make_unique<arrays::host_array_store>(seed), seed};
-}
 
 float in_sequence(floats x) { return std::accumulate(x.begin(), x.end(), 0.0F); }
 float in_blocks(floats x) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// A setup places, fills, poisons, restores and verifies the arrays that a builder declares.
+#include "arrays/on_host.hpp"
 #include "catch.hpp"
 
 #include <assay/arrays/array_store.hpp>
@@ -21,15 +22,12 @@
 using namespace assay;
 using test::contains;
 using test::message_of;
+using test::on_host;
 
 namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-setup on_host(std::uint64_t seed) {
-  return setup{std::make_unique<arrays::host_array_store>(seed), seed};
-}
 
 /// A store with one block for all arrays, and room for `most` bytes.
 class one_block final : public arrays::array_store {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// A setup serves several lanes, a caller's own memory, and results that need a bound or a judge.
+#include "arrays/on_host.hpp"
 #include "catch.hpp"
 
 #include <assay/arrays/array_store.hpp>
@@ -18,12 +19,9 @@
 using namespace assay;
 using test::contains;
 using test::message_of;
+using test::on_host;
 
 namespace {
-
-setup on_host(std::uint64_t seed) {
-  return setup{std::make_unique<arrays::host_array_store>(seed), seed};
-}
 
 /// A store that uses the caller's memory.
 struct borrowing_store final : arrays::host_array_store {

@@ -2,6 +2,7 @@
 /// @file
 /// Floating numbers of 8 and 16 bits are converted as the toolkit converts them, and serve as
 /// elements of arrays.
+#include "arrays/on_host.hpp"
 #include "catch.hpp"
 
 #include <assay/arrays/array_store.hpp>
@@ -30,6 +31,7 @@ using namespace assay;
 using arrays::format_of;
 using test::contains;
 using test::message_of;
+using test::on_host;
 
 namespace {
 
@@ -66,10 +68,6 @@ std::uint64_t converted<bfloat16>(double value) {
 template <class T>
 std::uint64_t narrowed(double value) {
   return arrays::small_float<format_of<T>>{value}.bits;
-}
-
-setup on_host(std::uint64_t seed) {
-  return setup{std::make_unique<arrays::host_array_store>(seed), seed};
 }
 
 }  // namespace

@@ -79,7 +79,8 @@ void expect_jointly(Setup& make, std::tuple<View...> const& several, F f, Allowe
         if constexpr (sizeof...(Allowed) == 0) {
           make.expect(array, std::move(right));
         } else {
-          make.expect(array, std::move(right), std::get < sizeof...(Allowed) == 1 ? 0 : N > (each));
+          constexpr auto place = sizeof...(Allowed) == 1 ? 0 : N;
+          make.expect(array, std::move(right), std::get<place>(each));
         }
       };
       (expect(std::get<K>(several),

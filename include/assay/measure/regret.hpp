@@ -30,7 +30,7 @@ using dispatch::timed_calls;
 namespace detail {
 
 /// A share in per cent, with one digit after the point.
-inline std::string share_text(double share) {
+inline std::string tenths_of_percent(double share) {
   return stats::number_text(100 * share, 1, std::chars_format::fixed);
 }
 
@@ -71,7 +71,7 @@ struct regret {
   }
   /// `choose::by_model: regret 0.4 % (noise 0.3 %), mean 0.6 %, p95 1.2 %, max 3.0 %`.
   std::string describe() const {
-    auto const text = detail::share_text;
+    auto const text = detail::tenths_of_percent;
     return chooser + ": regret " + text(total) + " % (noise " + text(noise_floor) + " %), mean " +
            text(mean) + " %, p95 " + text(p95) + " %, max " + text(max) + " %";
   }
@@ -123,7 +123,7 @@ struct chooser_comparison {
   bool second_is_faster() const noexcept { return high < 0; }
   /// `choose::always{host{1}} takes 12.1 % [8.4, 16.0] more time than choose::by_model`.
   std::string describe() const {
-    auto const text = detail::share_text;
+    auto const text = detail::tenths_of_percent;
     return second.chooser + " takes " + text(excess) + " % [" + text(low) + ", " + text(high) +
            "] more time than " + first.chooser;
   }

@@ -183,6 +183,7 @@ class host_pieces {
     for (auto const& [key, pieces] : threads_) {
       auto const others = allocations.find(key.process);
       for (auto const& each : pieces) {
+        if (names_[each.name].first != entry_kind::call) { continue; }
         if (others == allocations.end() || parts_within(others->second, each.when).empty()) {
           alone[each.name].push_back(each.when.length());
         }

@@ -205,8 +205,8 @@ class guarded_call {
   /// Byte i of the padding behind a row: of NaN that is no poison, or of 1.5e16 and -3.1e16, which
   /// reach a maximum and a minimum.
   std::byte padding_byte(std::size_t row, std::size_t i) const {
-    return std::byte{static_cast<unsigned char>(is_nan_ ? (i % 2 == 0 ? 0xFE : 0x7F)
-                                                        : (row % 2 == 0 ? 0x5A : 0xDA))};
+    return std::byte{static_cast<unsigned char>(padding_is_nan_ ? (i % 2 == 0 ? 0xFE : 0x7F)
+                                                                : (row % 2 == 0 ? 0x5A : 0xDA))};
   }
   /// The padding behind a row of a copied array.
   static std::span<std::byte> padding(content const& in, std::size_t row) {
@@ -218,7 +218,7 @@ class guarded_call {
 
   /// Fills the padding of all rows.
   void pad(bool with_nan) {
-    is_nan_ = with_nan;
+    padding_is_nan_ = with_nan;
     auto const all = contents(is_padded);
     for (auto const& each : all) {
       for (std::size_t row = 0; row < each.of.rows.rows; ++row) {
@@ -302,7 +302,7 @@ class guarded_call {
 
   call_place& place_;
   std::size_t layout_;
-  bool is_nan_ = true;  ///< all padding holds NaN
+  bool padding_is_nan_ = true;
   std::shared_ptr<arrays::guarded_store> store_;
   std::optional<setup> arrays_;
   callables::work work_;

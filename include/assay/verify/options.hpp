@@ -24,7 +24,7 @@ struct verify_options {
   /// The sizes that are tried, `{257}` or `{{64, 33}}`, or rules for them.
   sizes only{};
   /// Adds a size beyond 2^31 bytes for each array of 4-byte elements, to factories of one size. It
-  /// meets random values alone, and takes some ten seconds.
+  /// meets one draw of random values alone, as any size from 2^29 + 1 on, and takes some seconds.
   bool huge = false;
   /// Runs two calls at once, on two streams.
   bool concurrent = true;

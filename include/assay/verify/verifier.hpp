@@ -43,8 +43,9 @@ inline constexpr std::array all_values{
     value_kind{special_values::extremes}, value_kind{special_values::denormals},
     value_kind{special_values::nan},      value_kind{special_values::infinities}};
 
-/// The size of `verify_options::huge`: an array of `float` has more than 2^31 bytes. It is the
-/// last, has random values alone, and no smaller one is searched for, since a call takes seconds.
+/// The size of `verify_options::huge`, the last one: an array of `float` has more than 2^31 bytes.
+/// Sizes from it on have one draw of random values alone, and no smaller one is searched for, since
+/// a call takes seconds.
 inline constexpr std::size_t huge_size = (std::size_t{1} << 29U) + 1;
 
 /// Runs all cases of one factory.
@@ -58,7 +59,8 @@ class verifier {
 
   verification run() {
     auto const shapes = shapes_to_try(options_.only, factory_.rank);
-    auto const all = shapes.size() + (is_huge_asked() ? 1 : 0);
+    bool const with_huge = options_.huge && factory_.rank == 1;
+    auto const all = shapes.size() + (with_huge ? 1 : 0);
     std::vector<shape> right;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       if (try_size(shapes[i], i + 1, all)) { right.push_back(shapes[i]); }
@@ -79,13 +81,11 @@ class verifier {
         if (found_.failure.empty()) { run_shifted(each); }
       }
     }
-    if (is_huge_asked() && found_.failure.empty()) { try_size(huge_size, all, all); }
+    if (with_huge && found_.failure.empty()) { try_size(huge_size, all, all); }
     return finished();
   }
 
  private:
-  bool is_huge_asked() const { return options_.huge && factory_.rank == 1; }
-
   /// Tries one size of all. True where it is right.
   bool try_size(shape const& of, std::size_t number, std::size_t all) {
     if (options_.progress) {
@@ -115,7 +115,7 @@ class verifier {
   std::string out_of_time() const {
     return "the limit of " + stats::number_text(options_.max_seconds) + " s was over";
   }
-  bool is_huge(shape const& of) const { return is_huge_asked() && of[0] == huge_size; }
+  static bool is_huge(shape const& of) { return of.rank == 1 && of[0] >= huge_size; }
   void leave_out(shape const& of, std::string const& why) {
     found_.left_out.push_back("size " + to_string(of) + ": " + why);
   }
