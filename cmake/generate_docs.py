@@ -386,6 +386,8 @@ FIGURES = [
      "{see_why_compiled:.1f} s", at_most(10, "see_why_compiled")),
     ("compile the experiment `null_cast`, all files, compiled mode", "<= 25 CPU s", "compile_time", ["cpu_seconds"],
      "{null_cast_compiled:.1f} s", at_most(25, "null_cast_compiled")),
+    ("compile a unit test, beyond its kernel, compiled mode", "<= 4 CPU s", "compile_time", [],
+     "{unit_test_beyond_kernel_cpu_seconds:.1f} s", at_most(4, "unit_test_beyond_kernel_cpu_seconds")),
     ("compile the library of compiled mode, once", "<= 60 CPU s", "compile_time", [],
      "{library_cpu_seconds:.0f} s", at_most(60, "library_cpu_seconds")),
     ("weak symbols of `two_kernels.cu` without `-O`, compiled mode", "<= 800", "compile_time", ["weak_symbols"],
