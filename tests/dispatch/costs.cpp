@@ -6,6 +6,7 @@
 #include <assay/dispatch/choose.hpp>
 #include <assay/dispatch/costs.hpp>
 #include <assay/dispatch/load.hpp>
+#include <assay/dispatch/sampling_definitions.hpp>
 #include <assay/dispatch/timing.hpp>
 
 #include <cmath>
@@ -85,6 +86,19 @@ TEST_CASE("the interval of a median leaves out more times the more there are", "
   }
   auto const of = dispatch::detail::summarised(10, {8, 1, 2, 2, 2, 2, 4, 2, 2});
   CHECK(of == dispatch::knot{10, 2, 0.5});  // of 9 times the interval is [2, 4]
+}
+
+TEST_CASE("one outlier of a long call counts for nothing, nor does one slow moment of two",
+          "[dispatch]") {
+  using dispatch::detail::merged;
+  CHECK(merged(10, {{2, 2, 2}, {600}}).seconds == 2);
+  CHECK(merged(10, {{2, 2, 600}, {2}, {600}}).seconds == 2);
+  CHECK(merged(10, {{600, 600, 2}, {2}}).seconds == 2);
+  CHECK(merged(10, {{3, 3, 3, 3, 3, 3, 3, 3, 3}, {2, 2, 2}}).seconds == 2);
+  // A slow moment of many times weighs as much as one of three.
+  CHECK(merged(10, {{3, 3, 3, 3, 3, 3, 3, 3, 3}, {2, 2, 2}, {2, 2, 2}}).seconds == 2);
+  CHECK(merged(10, {{2}}).spread == 0.5);                                         // of one moment
+  CHECK(merged(10, {{2, 2, 2}, {600}}).spread == Approx(0.5 * std::log2(300.)));  // told
 }
 
 TEST_CASE("a prediction has items, an interval, and a flag beyond the calibrated sizes",

@@ -25,15 +25,24 @@ namespace detail {
 /// been slower just then.
 inline constexpr double one_moment_spread = 0.5;
 
-/// The result of several moments at a size: the median of their medians. The spread is that between
-/// the moments, or within one if that is more.
-inline knot merged(std::vector<knot> const& moments) {
-  std::vector<double> medians, spreads;
-  for (auto const& each : moments) {
-    medians.push_back(each.seconds);
-    spreads.push_back(each.spread);
+/// The result of several moments at a size: the lower median of three times of each, or of all that
+/// a moment has. Moments of long calls have one time, and one outlier of two must not count. The
+/// spread is that between the moments, or within one if that is more.
+inline knot merged(std::size_t size, std::vector<std::vector<double>> const& moments) {
+  std::vector<double> medians, spreads, times;
+  for (auto of : moments) {
+    auto const summary = summarised(size, of);
+    medians.push_back(summary.seconds);
+    spreads.push_back(summary.spread);
+    std::sort(of.begin(), of.end());
+    auto const taken = std::min<std::size_t>(of.size(), 3);
+    for (std::size_t i = 0; i < taken; ++i) {
+      times.push_back(of[(2 * i + 1) * of.size() / (2 * taken)]);
+    }
   }
-  auto found = summarised(static_cast<std::size_t>(moments.front().size), std::move(medians));
+  auto found = summarised(size, std::move(medians));
+  std::sort(times.begin(), times.end());
+  found.seconds = times[(times.size() - 1) / 2];
   found.spread = std::max(found.spread, stats::summarise(spreads).median);
   if (moments.size() == 1) { found.spread += one_moment_spread; }
   return found;
@@ -81,7 +90,9 @@ class sampler {
       if (at.memory != memory_type::device) { continue; }
       once += at.moments == 1 ? 1 : 0;
       for (auto const& each : at.calls) {
-        if (is_right(each.path)) { found_.paths[each.path].knots.push_back(merged(each.moments)); }
+        if (is_right(each.path)) {
+          found_.paths[each.path].knots.push_back(merged(at.size, each.moments));
+        }
       }
     }
     for (auto const& at : visits_) {
@@ -90,7 +101,7 @@ class sampler {
         auto const& knots = found_.paths[each.path].knots;
         auto const resident = std::ranges::find(knots, static_cast<double>(at.size), &knot::size);
         auto call = each.copied;
-        call.seconds = merged(each.moments).seconds;
+        call.seconds = merged(at.size, each.moments).seconds;
         call.extra_seconds = call.seconds - resident->seconds;
         copied[at.memory].push_back(call);
       }
@@ -107,7 +118,7 @@ class sampler {
     std::size_t path;
     resident_arrays resident;
     copied_call copied{};
-    std::vector<knot> moments{};
+    std::vector<std::vector<double>> moments{};  // the times of each
   };
   /// Calls of one size with their arrays in one type of memory, which are timed in turns.
   struct visit {
@@ -205,9 +216,9 @@ class sampler {
       right.push_back(i);
       groups.push_back(at.groups[i]);
     }
-    auto const times = interleaved(calls, right, groups, rounds, moment_seconds, random_);
+    auto times = interleaved(calls, right, groups, rounds, moment_seconds, random_);
     for (std::size_t i = 0; i < right.size(); ++i) {
-      at.calls[right[i]].moments.push_back(summarised(at.size, times[i]));
+      at.calls[right[i]].moments.push_back(std::move(times[i]));
     }
     ++at.moments;
     at.seconds += bench_.now() - begin;
