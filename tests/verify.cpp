@@ -278,6 +278,7 @@ TEST_CASE("what cannot be verified is refused in words", "[verify]") {
   CHECK_THROWS_WITH(of_scale(scale, {.only = sizes{}.multiple_of({4, 4})}),
                     contains("the rule {4, 4} has 2 extents"));
   CHECK_THROWS_WITH(sizes{}.multiple_of(0), contains("multiple of 0"));
+  CHECK_THROWS_WITH(sizes{std::vector<shape>{}}, contains("a list without a size"));
   CHECK_THROWS_WITH((shape{1, 2, 3, 4, 5}), contains("5 extents: at most 4"));
   CHECK_THROWS_WITH(of_scale(scale, {.max_seconds = -1}), contains("max_seconds is -1"));
   CHECK_THROWS_WITH(of_scale(scale, {.max_call_seconds = 0}), contains("max_call_seconds is 0"));
@@ -500,4 +501,34 @@ TEST_CASE("another implementation says what is right, and is checked where array
   CHECK(scaled_by(3, 3, false));  // nothing tells that both are wrong
   CHECK_THAT(scaled_by(3, 3, true).failure, contains("the reference itself is wrong: element"));
   CHECK_THAT(scaled_by(3, 2, false).failure, contains("n = 1, ones: element 0 of array 1 is"));
+}
+
+TEST_CASE("a list of shapes that the program made is tried, and samples are named", "[verify]") {
+  std::vector<shape> listed;
+  for (std::size_t i = 1; i <= 3; ++i) { listed.push_back({10 * i, 7}); }
+  std::vector<shape> seen;
+  auto const found = verify(
+      [&seen](setup& make, std::size_t rows, std::size_t columns) {
+        seen.push_back({rows, columns});
+        auto const y = make.output<float>(matrix{rows, columns});
+        make.expect(
+            y, [](std::size_t row, std::size_t) { return row; }, default_tolerance<float>,
+            sampled{16});
+        return [y] {
+          for (std::size_t i = 0; i < y.size(); ++i) {
+            y.data()[i] = static_cast<float>(i / y.leading_dimension());
+            if (i % y.leading_dimension() + 1 == y.columns()) {
+              i += y.leading_dimension() - y.columns();
+            }
+          }
+        };
+      },
+      {.only = listed});
+  INFO(found);
+  CHECK(found);
+  for (auto const& each : listed) {
+    CHECK(std::find(seen.begin(), seen.end(), each) != seen.end());
+  }
+  REQUIRE(found.notes.size() == 1);
+  CHECK(found.notes[0] == "array 0 is checked by samples of 16 elements where it has more");
 }

@@ -4,7 +4,7 @@
 /// memory.
 #pragma once
 
-#include <assay/arrays/expectation.hpp>
+#include <assay/arrays/expected_elements.hpp>
 #include <assay/workload/element_wise.hpp>
 
 #include <cstddef>

@@ -5,6 +5,7 @@
 /// A sum of n terms in any order is off by at most n roundings of the sum of their magnitudes.
 #include "catch.hpp"
 #include "nn/on_device.cuh"
+#include "small_sizes.hpp"
 
 #include <assay/nn/adamw.cuh>
 #include <assay/nn/cross_entropy.cuh>
@@ -45,9 +46,7 @@ std::span<std::size_t const> few_sizes() {
   static constexpr std::size_t all[] = {1, 17, 24, 129, 264};
   return std::span{all}.first(test::small() ? 3 : 5);
 }
-assay::sizes few_rows() {
-  return assay::sizes{1, 17, 24, 129, 264}.at_most(test::small() ? 24 : 264);
-}
+assay::sizes few_rows() { return test::small_sizes({1, 17, 24, 129, 264}, 24); }
 constexpr std::size_t head_sizes[] = {6, 64, 80, 128};
 
 /// Verifies a factory at sizes of its own.

@@ -24,12 +24,31 @@ struct declared_array {
   void* data = nullptr;
   std::size_t bytes = 0, elements = 0;
   role what = role::scratch;
-  bool expected = false;  ///< `setup::verify` compares its content with what is right
-  matrix rows{};          ///< zeros for an array without rows
+  bool expected = false;   ///< `setup::verify` compares its content with what is right
+  matrix rows{};           ///< zeros for an array without rows
+  std::size_t sample = 0;  ///< elements of the sample that `expect` asked for; 0: all are checked
 
   /// True for arrays that hold results: `output` and `inout`.
   bool is_result() const noexcept { return what == role::output || what == role::inout; }
 };
+
+namespace arrays {
+
+/// An array of the store. `source` has the elements that it starts with, where these lie in host
+/// memory; else those of `random` follow from `seed`.
+struct declared_memory {
+  void* data = nullptr;
+  void const* source = nullptr;
+  std::uint64_t seed = 0;
+};
+
+template <class T>
+consteval std::size_t sizeof_element() {
+  static_assert(std::is_trivially_copyable_v<T>, "arrays hold trivially copyable elements");
+  return sizeof(T);
+}
+
+}  // namespace arrays
 
 namespace arrays::detail {
 

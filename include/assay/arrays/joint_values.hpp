@@ -24,6 +24,13 @@ using viewed = std::remove_pointer_t<decltype(std::declval<View const&>().data()
 template <class View>
 using wanted_of = std::conditional_t<std::is_integral_v<viewed<View>>, viewed<View>, double>;
 
+/// True for functions that compute some elements without computing all.
+template <class View, class F>
+inline constexpr bool is_by_element =
+    std::is_invocable_v<F const&, std::size_t> ||
+    std::is_invocable_v<F const&, std::size_t, std::size_t> ||
+    std::is_invocable_v<F const&, std::size_t, std::span<wanted_of<View>>, std::span<double>>;
+
 /// A function that writes the right values of several arrays, and what it wrote until each array
 /// has taken its own.
 template <class F, class... Wanted>

@@ -5,6 +5,7 @@
 
 #include <assay/arrays/array_store.hpp>
 #include <assay/arrays/expectation.hpp>
+#include <assay/arrays/expected_elements.hpp>
 #include <assay/arrays/right_values.hpp>
 #include <assay/arrays/tolerance.hpp>
 

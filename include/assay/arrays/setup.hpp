@@ -8,6 +8,7 @@
 #include <assay/arrays/kept_range.hpp>
 #include <assay/arrays/matrix.hpp>
 #include <assay/arrays/right_values.hpp>
+#include <assay/arrays/sampled.hpp>
 #include <assay/arrays/shared_right_values.hpp>
 #include <assay/arrays/special_values.hpp>
 #include <assay/arrays/tolerance.hpp>
@@ -67,16 +68,11 @@ class setup {
   /// such multiples too, unless the caller gives their leading dimension.
   setup& align(std::size_t bytes);
   /// Says that the right values of expectations that follow are those of all setups that share the
-  /// same object. The first setup computes them by its functions. A setup with the same seed,
-  /// inputs and scalars takes them, and any other one computes its own. The n-th expectation of one
-  /// setup is the n-th of all. A setup that takes values calls its own `f(i)` for 66 elements, and
-  /// throws unless it returns the same bits. No element of `f(std::span)` can be computed alone:
-  /// that such functions compute the same is the caller's word. Values with errors are not shared.
+  /// same object; see `shared_right_values`.
   setup& share(shared_right_values const& with);
 
   /// An input of n random numbers.
-  /// For `__half`, `__nv_bfloat16`, `__nv_fp8_e4m3` and `__nv_fp8_e5m2`, floats of the range are
-  /// rounded to T. Rounding can reach the upper end.
+  /// For types of 8 and 16 floating bits, floats of the range are rounded, up to the upper end.
   template <arrays::numeric T>
   array_view<T> random(std::size_t n, uniform<arrays::host_value<T>> range = {}) {
     return random_view<T>(n, range, declare_random("random", n, arrays::erase<T>(range), false));
@@ -118,7 +114,7 @@ class setup {
   /// result.
   template <class T>
   array_view<T> output(std::size_t n, unsigned char poison = arrays::default_poison) {
-    return view<T>(n, declare_output(n, sizeof_element<T>(), nullptr, poison));
+    return view<T>(n, declare_output(n, arrays::sizeof_element<T>(), nullptr, poison));
   }
   template <class T>
   matrix_view<T> output(matrix rows, unsigned char poison = arrays::default_poison) {
@@ -128,7 +124,7 @@ class setup {
   template <class T>
   array_view<T> output_in(std::span<T> data, unsigned char poison = arrays::default_poison) {
     return view<T>(data.size(),
-                   declare_output(data.size(), sizeof_element<T>(), data.data(), poison));
+                   declare_output(data.size(), arrays::sizeof_element<T>(), data.data(), poison));
   }
   /// An array that each call reads and writes. The array starts with random numbers, and `restore`
   /// writes the same numbers again.
@@ -153,19 +149,27 @@ class setup {
   array_view<detail::element_of<R>> inout(R&& data) {
     return copied("inout", std::span<detail::element_of<R> const>{data}, true);
   }
-  /// Memory of calls that holds zeros before the first call. Each call must leave zeros behind.
+  /// Memory that holds zeros before the first call. Each call must leave zeros behind.
   template <class T>
   array_view<T> zeros(std::size_t n) {
-    return view<T>(n, declare_zeros(n, sizeof_element<T>()));
+    return view<T>(n, declare_zeros(n, arrays::sizeof_element<T>()));
   }
-  /// Temporary memory of a call. Its content is not specified.
+  template <class T>
+  matrix_view<T> zeros(matrix rows) {
+    return {zeros<T>(lay_out(rows, sizeof(T))), rows};
+  }
+  /// Temporary memory of a call, not specified.
   template <class T>
   array_view<T> scratch(std::size_t n) {
-    return view<T>(n, declare_scratch(n, sizeof_element<T>()));
+    return view<T>(n, declare_scratch(n, arrays::sizeof_element<T>()));
+  }
+  template <class T>
+  matrix_view<T> scratch(matrix rows) {
+    return {scratch<T>(lay_out(rows, sizeof(T))), rows};
   }
 
-  /// A number that calls take: one of `values`. `verify` tries all of them, and failures name the
-  /// number. The referee draws one for each call, and comparisons take the first one.
+  /// A number that calls take: one of `values`. `verify` tries all, and failures name the number.
+  /// The referee draws one for each call, and comparisons take the first one.
   template <number T>
   T scalar(std::string name, std::initializer_list<T> values) {
     T const value = values.begin()[choose(values.size())];
@@ -173,9 +177,8 @@ class setup {
     return value;
   }
 
-  /// The bytes that one call must move, whatever its implementation. The last call counts.
+  /// The bytes that one call must move, and its floating-point operations; the last call counts.
   void moves(double bytes);
-  /// The floating-point operations that one call must do. The last call counts.
   void does(double flops);
 
   /// Says what an array of `output` or `inout` holds after one call from the start. The last
@@ -186,11 +189,8 @@ class setup {
   /// std::span<double> wanted, std::span<double> errors)` writes the expected elements from number
   /// `first` on, and the largest permitted error of each; an error of 0 or NaN means the same
   /// bits. The first and the third form are called from several threads at once. `wanted` is a
-  /// `std::span<T>` where T is an integer. The expectation keeps a copy of `f`.
-  ///
-  /// A right value of NaN is refused by `verify`, unless `tolerance::nan` permits it, the permitted
-  /// error of the third form is 0, or arrays of this setup have `special_values::nan` or
-  /// `special_values::infinities`.
+  /// `std::span<T>` where T is an integer. The expectation keeps a copy of `f`. For a right value
+  /// of NaN see `tolerance::nan`.
   ///
   /// The third argument may be the errors of a computation: `sum_of`, `dot_of`, `exp_of`,
   /// `softmax_of` or `normalised_of`.
@@ -207,6 +207,16 @@ class setup {
     array_view<T> const& all = array;
     expect(all, arrays::detail::by_index(array.rows_, std::move(f)), allowed);
   }
+  /// The same for a sample of the elements: `expect(c, f, dot_of(k), sampled{4096})`. All elements
+  /// of floating type must be written. Throws `std::invalid_argument` for a sample of none.
+  template <class View, class F, permitted_error Allowed>
+  void expect(View array, F f, Allowed allowed, sampled of) {
+    static_assert(arrays::detail::is_by_element<View, F>,
+                  "setup.expect computes a sample one element at a time: it needs f(i), f(row, "
+                  "column) or f(first, wanted, errors), since f(wanted) computes all elements");
+    take_sample(of);
+    expect(array, std::move(f), allowed);
+  }
   /// The same of several arrays by one function, which runs once for all of them:
   /// `expect(std::tie(y, mean), [=](std::span<double> y, std::span<double> mean) {...})`.
   /// Tolerances or rounding rules follow: one for each array, one for all, or none.
@@ -220,7 +230,7 @@ class setup {
     static_assert(arrays::numeric<T>,
                   "setup.expect compares numbers: for other types, call expect_that(array, judge)");
   }
-  /// The same by another implementation, for sizes whose right values a host computes too slowly.
+  /// The same by another implementation, where a host is too slow.
   /// `reference(T* out, cudaStream_t)`, or `reference(T* out)` on the host, writes what is right.
   /// It reads inputs alone, and runs once, at the first check, on the stream of the arrays.
   template <arrays::numeric T, class F, permitted_error Allowed = tolerance>
@@ -272,8 +282,7 @@ class setup {
   /// The first wrong element of the first wrong array, in words; nothing where all expectations
   /// hold. `slack` above 1 is for results of too low precision. Waits for the stream.
   std::optional<std::string> verify(double slack = 1);
-  /// The worst error of the last `verify`, among the arrays up to the first wrong one. Judged
-  /// arrays have none. Zeros where all elements are exact.
+  /// The worst error of the last `verify`, up to the first wrong array; not of judged ones.
   worst_error worst() const noexcept;
 
   std::vector<declared_array> declared() const;
@@ -284,13 +293,7 @@ class setup {
   using state = arrays::setup_state;
   explicit setup(std::unique_ptr<state> made) noexcept;
 
-  /// An array of the store. `source` has the elements that it starts with, where these lie in host
-  /// memory; else those of `random` follow from `seed`.
-  struct declared_memory {
-    void* data = nullptr;
-    void const* source = nullptr;
-    std::uint64_t seed = 0;
-  };
+  using declared_memory = arrays::declared_memory;
   /// Chooses the leading dimension where it is 0. The next array that is declared has these rows.
   /// Returns its number of elements.
   std::size_t lay_out(matrix& rows, std::size_t element_bytes);
@@ -305,6 +308,8 @@ class setup {
   /// The index of one of so many values. Throws `std::invalid_argument` for none.
   std::size_t choose(std::size_t count);
   void note_scalar(std::string name, double value);
+  /// Makes the next expectation one of a sample.
+  void take_sample(sampled of);
   void expect_values(void* array, std::size_t size, arrays::detail::right_values right,
                      tolerance allowed, bool has_rule);
   void expect_results(void* array, std::size_t size, arrays::detail::reference_run reference,
@@ -312,11 +317,6 @@ class setup {
   void expect_judged(void* array, std::size_t size, std::size_t element_bytes,
                      arrays::detail::array_judge judge);
 
-  template <class T>
-  static consteval std::size_t sizeof_element() {
-    static_assert(std::is_trivially_copyable_v<T>, "arrays hold trivially copyable elements");
-    return sizeof(T);
-  }
   template <class T>
   static array_view<T> view(std::size_t n, declared_memory const& of) {
     array_view<T> made;
@@ -337,7 +337,7 @@ class setup {
   template <class T>
   array_view<T> copied(char const* call, std::span<T const> data, bool written) {
     return view<T>(data.size(),
-                   declare_copy(call, std::as_bytes(data), sizeof_element<T>(), written));
+                   declare_copy(call, std::as_bytes(data), arrays::sizeof_element<T>(), written));
   }
 
   std::unique_ptr<state> state_;

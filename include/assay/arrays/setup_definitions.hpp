@@ -6,6 +6,7 @@
 #include <assay/arrays/array_store.hpp>
 #include <assay/arrays/declaration_checks.hpp>
 #include <assay/arrays/expectation.hpp>
+#include <assay/arrays/expected_elements.hpp>
 #include <assay/arrays/reference_elements.hpp>
 #include <assay/arrays/right_values_memo.hpp>
 #include <assay/arrays/row_layout.hpp>
@@ -188,14 +189,24 @@ ASSAY_INLINE setup::declared_memory setup::declare_scratch(std::size_t n,
   return {state_->add("scratch", n, element_bytes).data};
 }
 
+ASSAY_INLINE void setup::take_sample(sampled of) {
+  if (of.elements == 0) {
+    throw std::invalid_argument(
+        "setup.expect: a sample of 0 elements checks nothing; at least 1 "
+        "is needed, as in assay::sampled{4096}");
+  }
+  state_->sample = of.elements;
+}
 ASSAY_INLINE void setup::expect_values(void* array, std::size_t size,
                                        arrays::detail::right_values right, tolerance allowed,
                                        bool has_rule) {
   allowed = detail::required(allowed, state_->told.has_nan);
   auto& sharing = state_->shared_values;
   if (sharing.memo) { sharing.inputs = state_->inputs(); }
+  arrays::detail::sample_of const sample{std::exchange(state_->sample, 0),
+                                         random_bits(state_->seed, state_->arrays.size())};
   state_->written(array).expected = std::make_unique<arrays::detail::expected_elements>(
-      size, std::move(right), allowed, has_rule, sharing);
+      size, std::move(right), allowed, has_rule, sharing, sample);
   ++sharing.expectation;
 }
 ASSAY_INLINE void setup::expect_results(void* array, std::size_t size,
@@ -257,8 +268,8 @@ ASSAY_INLINE std::vector<declared_array> setup::declared() const {
                       : each.start           ? inout
                       : each.must_stay_zeros ? zeros
                                              : scratch;
-    all.push_back(
-        {each.data, each.bytes, each.elements, what, each.expected != nullptr, each.rows});
+    all.push_back({each.data, each.bytes, each.elements, what, each.expected != nullptr, each.rows,
+                   each.expected ? each.expected->sample() : 0});
   }
   return all;
 }

@@ -114,6 +114,7 @@ struct setup_state {
   std::size_t laid_out = 0;    // matrices whose leading dimension was chosen
   std::uint64_t declared = 0;  // a hash of scalars and random inputs
   detail::shared_place shared_values{};
+  std::size_t sample = 0;  // elements of the next expectation; 0 for all
   struct {
     special_values special = special_values::none;
     std::size_t alignment = 1, layout = 0;

@@ -19,7 +19,8 @@ struct tolerance {
   double relative = 0;
   double absolute = 0;
   /// Permits NaN as a right value, which agrees with every NaN. Else a NaN among the right values
-  /// is refused, since a mistake in their function makes NaN right everywhere.
+  /// is refused, since a mistake in their function makes NaN right everywhere; unless the function
+  /// of the element permits an error of 0, or the setup has `special_values::nan` or `infinities`.
   bool nan = false;
   bool operator==(tolerance const&) const = default;
 };

@@ -141,11 +141,15 @@ class guarded_call {
   /// The scalars of the last call in words, and what else the setup chose.
   std::string scalars() const { return arrays_ ? arrays_->scalars() : std::string{}; }
 
-  /// The results that nothing is expected of.
+  /// The results that nothing is expected of, and those of which samples are checked.
   std::vector<std::string> unchecked() const {
     auto const all = arrays_->declared();
     std::vector<std::string> found;
     for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].sample > 0) {
+        found.push_back("array " + std::to_string(i) + " is checked by samples of " +
+                        std::to_string(all[i].sample) + " elements where it has more");
+      }
       if (!all[i].is_result() || all[i].expected) { continue; }
       found.push_back("array " + std::to_string(i) + " is not checked: nothing is expected of it");
     }

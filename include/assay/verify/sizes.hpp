@@ -35,13 +35,16 @@ std::string to_string(shape const& of);
 
 /// The sizes that a verification may try: a list of sizes, or rules for the sizes of its own list.
 ///
-/// `sizes{}.multiple_of(4)`, `sizes{}.at_least({1, 16})`, `sizes{1, 100, 257}`, `sizes{{64, 33}}`.
+/// `sizes{}.multiple_of(4)`, `sizes{}.at_least({1, 16})`, `sizes{1, 100, 257}`, `sizes{{64, 33}}`,
+/// `std::vector<assay::shape>`.
 /// One number as a rule holds for each extent. All functions throw `std::invalid_argument` for
 /// what no size can keep.
 class sizes {
  public:
   sizes() = default;
   sizes(std::initializer_list<shape> only) : only_(only) {}
+  /// A list that the program made, of one size at least.
+  sizes(std::vector<shape> only);
 
   /// The verification's own sizes are rounded up to these multiples.
   sizes& multiple_of(shape step);

@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay {
@@ -99,6 +100,11 @@ inline std::vector<shape> shapes_to_try(sizes const& of, std::size_t rank) {
 
 }  // namespace verify_detail
 
+ASSAY_INLINE sizes::sizes(std::vector<shape> only) : only_(std::move(only)) {
+  if (only_.empty()) {
+    throw std::invalid_argument("sizes: a list without a size; sizes{} are all usual sizes");
+  }
+}
 ASSAY_INLINE sizes& sizes::multiple_of(shape step) {
   for (std::size_t i = 0; i < step.rank; ++i) {
     if (step[i] == 0) { throw std::invalid_argument("sizes: no size is a multiple of 0 but 0"); }

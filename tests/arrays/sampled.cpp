@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Samples of arrays whose right values take long to compute.
+#include "arrays/on_host.hpp"
+#include "catch.hpp"
+
+#include <assay/arrays/sampled.hpp>
+#include <assay/arrays/setup.hpp>
+
+#include <algorithm>
+#include <atomic>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include <set>
+#include <string>
+
+using namespace assay;
+using test::contains;
+using test::message_of;
+using test::on_host;
+
+namespace {
+
+constexpr std::size_t side = 512, tile = 32;
+
+double product(std::size_t row, std::size_t column) {
+  return static_cast<double>(row * 7 + column * 3 + 1);
+}
+void write_product(matrix_view<float> to) {
+  for (std::size_t row = 0; row < to.rows(); ++row) {
+    for (std::size_t column = 0; column < to.columns(); ++column) {
+      to.data()[row * to.leading_dimension() + column] = static_cast<float>(product(row, column));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a sample has the first and the last element, and one of each part", "[arrays]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  matrix const rows{1000, 100, 104};
+  auto const all = arrays::detail::draw_sample(rows.size(), rows, 4096, seed);
+  CHECK(all.size() <= 4096);
+  CHECK(all.front() == 0);
+  CHECK(all.back() == 999 * 104 + 99);
+  std::set<std::size_t> const drawn(all.begin(), all.end());
+  CHECK(drawn.size() == all.size());
+  for (auto const each : all) { REQUIRE(each % 104 < 100); }
+  for (std::size_t row = 0; row < 1000; ++row) {  // 2000 ends fit into half of the sample
+    REQUIRE(drawn.contains(row * 104));
+    REQUIRE(drawn.contains(row * 104 + 99));
+  }
+  auto const line = arrays::detail::draw_sample(1'000'000, {}, 1002, seed);
+  for (std::size_t part = 0; part < 1000; ++part) {
+    auto const at = std::lower_bound(line.begin(), line.end(), part * 1000);
+    REQUIRE(*at < (part + 1) * 1000);
+  }
+  CHECK(arrays::detail::draw_sample(1'000'000, {}, 1002, seed + 1) != line);
+  CHECK(arrays::detail::draw_sample(1'000'000, {}, 1002, seed) == line);
+}
+
+TEST_CASE("a sample finds a wrong tile of a product, and asks for no more elements", "[arrays]") {
+  // Ends of rows take half of the sample. The others are drawn from 1022 parts of at most 257
+  // elements, half a row. A part has 32 elements of a row of the tile, so a check misses the tile
+  // with a chance of (1 - 32/257)^32 = 0.014. The seeds are fixed for that reason.
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    auto make = on_host(seed);
+    auto const c = make.output<float>(matrix{side, side});
+    auto const calls = std::make_shared<std::atomic<int>>(0);
+    make.expect(
+        c,
+        [calls](std::size_t row, std::size_t column) {
+          ++*calls;
+          return product(row, column);
+        },
+        default_tolerance<float>, sampled{2048});
+    write_product(c);
+    CHECK(make.verify().value_or("right") == "right");
+    CHECK(*calls > 1900);
+    CHECK(*calls <= 2048 + 1);  // one more for the worst error
+    for (std::size_t row = 64; row < 64 + tile; ++row) {
+      for (std::size_t column = 96; column < 96 + tile; ++column) {
+        c.data()[row * side + column] += 1;
+      }
+    }
+    CHECK_THAT(make.verify().value_or("right"), contains("of a sample of "));
+    CHECK_THAT(make.verify().value_or("right"), contains(" of 262144 elements "));
+  }
+}
+
+TEST_CASE("an element outside the sample must be written", "[arrays]") {
+  auto make = on_host(1);
+  auto const c = make.output<float>(matrix{side, side});
+  make.expect(c, product, default_tolerance<float>, sampled{100});
+  write_product(c);
+  std::memset(c.data() + 777, 0xFF, sizeof(float));
+  CHECK_THAT(make.verify().value_or("right"), contains("row 1, column 265 of array 0"));
+  CHECK_THAT(make.verify().value_or("right"), contains("was never written"));
+}
+
+TEST_CASE("each check draws another sample", "[arrays]") {
+  auto make = on_host(1);
+  auto const y = make.output<int>(10'000);
+  make.expect(y, [](std::size_t) { return 5; }, tolerance{}, sampled{100});
+  std::fill_n(y.data(), 10'000, 5);
+  y.data()[4321] = 4;
+  int found = 0;
+  for (int i = 0; i < 2000; ++i) { found += make.verify() ? 1 : 0; }
+  CHECK(found > 0);  // of 20 on average; the seed is fixed
+  CHECK(found < 100);
+}
+
+TEST_CASE("small arrays are checked whole, and a sample of none is refused", "[arrays]") {
+  auto make = on_host(1);
+  auto const y = make.output<float>(100);
+  make.expect(y, [](std::size_t) { return 5; }, tolerance{}, sampled{100});
+  std::fill_n(y.data(), 100, 5.0f);
+  y.data()[50] = 4;
+  CHECK_THAT(make.verify().value_or("right"), contains("1 of 100 elements is wrong"));
+  CHECK_THAT(
+      message_of([&] { make.expect(y, [](std::size_t) { return 5; }, tolerance{}, sampled{0}); }),
+      contains("a sample of 0 elements checks nothing"));
+}
+
+TEST_CASE("scratch memory and zeros have rows", "[arrays]") {
+  auto make = on_host(1);
+  make.choose_rows(1);
+  auto const a = make.scratch<float>(matrix{3, 5});
+  auto const b = make.zeros<float>(matrix{3, 5, 9});
+  CHECK(a.rows() == 3);
+  CHECK(a.leading_dimension() >= 5);
+  CHECK(b.leading_dimension() == 9);
+  CHECK(make.declared().at(1).rows.columns == 5);
+}
