@@ -111,8 +111,11 @@ namespace detail {
 /// and after them. `undecided` more numbers are unknown: each widens the interval.
 inline interval middle_of(std::vector<double> all, std::int64_t critical_value,
                           std::int64_t undecided = 0) {
-  std::sort(all.begin(), all.end());
-  auto const at = [&](std::int64_t index) { return all[static_cast<std::size_t>(index)]; };
+  auto const at = [&](std::int64_t index) {
+    auto const found = all.begin() + index;
+    std::nth_element(all.begin(), found, all.end());
+    return *found;
+  };
   auto const size = static_cast<std::int64_t>(all.size());
   interval found;
   found.estimate = 0.5 * at((size - 1) / 2) + 0.5 * at(size / 2);

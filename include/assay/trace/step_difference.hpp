@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -51,6 +50,11 @@ inline step_record step_of(view const& rows, trace::span range) {
 struct step_change {
   change of;               ///< medians over the steps of a side, and the shift between the sides
   stats::interval factor;  ///< the variant's over the control's; see `stats::rank_sum_ratio`
+};
+
+/// The names of what is compared.
+struct step_labels {
+  std::string range, control, variant;
 };
 
 /// The steps of one side.
@@ -89,8 +93,8 @@ namespace detail {
 
 /// Correlation of each value with the next one; 0 for values that are all equal.
 inline double serial_correlation(std::vector<double> const& values) {
-  auto const mean = std::accumulate(values.begin(), values.end(), 0.0) /
-                    static_cast<double>(std::max<std::size_t>(values.size(), 1));
+  double mean = 0;
+  for (auto const each : values) { mean += each / static_cast<double>(values.size()); }
   double products = 0, squares = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     squares += (values[i] - mean) * (values[i] - mean);
@@ -165,7 +169,8 @@ inline step_side side_of(std::span<step_record const> steps) {
       made.idle_ns[cause] += share * each.run.idle_ns[cause];
     }
   }
-  made.edge_ns -= std::accumulate(made.idle_ns.begin(), made.idle_ns.end(), made.device_ns);
+  made.edge_ns -= made.device_ns;
+  for (auto const ns : made.idle_ns) { made.edge_ns -= ns; }
   made.serial = serial_correlation(lengths);
   return made;
 }
@@ -191,8 +196,10 @@ inline step_difference unpaired_difference(std::span<step_record const> control,
                                n = static_cast<std::int64_t>(variant.size())](double level) {
     return stats::rank_sum_critical_value(m, n, level);
   };
-  step_difference made{
-      .alpha = alpha, .control = detail::side_of(control), .variant = detail::side_of(variant)};
+  step_difference made;
+  made.alpha = alpha;
+  made.control = detail::side_of(control);
+  made.variant = detail::side_of(variant);
   made.critical_value = critical_value(alpha);
   auto const parts =
       detail::entries_by_key(sides, [](auto const& each) -> auto const& { return each.run.parts; });
