@@ -222,6 +222,10 @@ TEST_CASE("a gate that matches nothing, and one that cannot be read, are refused
   refused(run({files.a, "--skip", "2"}), {"--skip", "--diff A B --range RANGE"});
   refused(run({"--diff", files.a, files.b, "--fail-if", "kernel gemm > 2 %"}), {"--fail-if"});
   refused(files.diff({"--html", (files.here / "no" / "x.html").string()}), {"choose another path"});
+  refused(files.diff({"--html", files.a}), {"would overwrite the trace"});
+  auto const out = (files.here / "out").string();
+  refused(files.diff({"--html", out, "--junit", out, "--fail-if", "kernel gemm > 2 %"}),
+          {"both written to"});
 }
 
 TEST_CASE("a page has the waterfall, idle time and the host's calls of a step") {
@@ -253,6 +257,42 @@ TEST_CASE("a range that ends on another thread has the kernels of all threads in
   CHECK(what.err.empty());
   CHECK_THAT(what.out, contains("50.0,10,1,1,1.0,10.0,10,10,first") && contains(",second") &&
                            !contains("late"));
+}
+
+TEST_CASE("steps that end on another thread have what all threads do in their time") {
+  auto const jobs = [](std::int64_t second) {
+    builder b;
+    b.trace.window = {0, 100'000};
+    for (int i = 0; i < 8; ++i) {
+      auto const at = 10'000 * i;
+      b.range("step", {at, at + 5000}, main_thread, {}, range_style::start_end).end_thread =
+          second_thread;
+      b.launch("first", {at + 10, at + 20}, {at + 30, at + 40});
+      b.launch("second", {at + 50, at + 60}, {at + 70, at + 70 + second}, {}, second_thread);
+      b.launch("late", {at + 6000, at + 6100}, {at + 6200, at + 6300});
+    }
+    return b.trace;
+  };
+  two_files const files{jobs(1000), jobs(1500)};
+  auto const found = nlohmann::json::parse(files.diff({"--json"}).out).at("step_difference");
+  CHECK(row_of(found, "kernel", "second").at("Low (ns)") == 500);
+  CHECK(row_of(found, "kernel", "first").at("Delta (ns)") == 0);
+  CHECK_THAT(found.dump(), !contains("late"));
+}
+
+TEST_CASE("ranges without work of a device are compared too") {
+  auto const ranges = [](std::int64_t length) {
+    builder b;
+    b.trace.window = {0, 100'000};
+    for (int i = 0; i < 8; ++i) { b.range("step", {10'000 * i, 10'000 * i + length + i}); }
+    return b.trace;
+  };
+  two_files const files{ranges(1000), ranges(2000)};
+  auto const what =
+      files.diff({"--fail-if", "range step > +50 %", "--html", (files.here / "out.html").string()});
+  CHECK(what.code == cli::gate_holds);
+  CHECK_THAT(what.out, contains("The range, from begin to end on the host: +1.000 us [") &&
+                           contains("lacking: CUDA"));
 }
 
 TEST_CASE("what is lacking is told on the error stream, or is a member of JSON") {

@@ -148,9 +148,11 @@ struct trace_stats_options {
     steps.validate(diff, range, html);
     of_files("--perfetto", !perfetto.empty(), 1);
     if (!diff) { leave_out_repeated(files); }
-    std::error_code ignored;
-    if (!perfetto.empty() && std::filesystem::equivalent(perfetto, files[0], ignored)) {
-      throw std::invalid_argument("--perfetto " + perfetto + " would overwrite the trace");
+    keep_traces("--perfetto", perfetto);
+    keep_traces("--html", html);
+    keep_traces("--junit", steps.junit);
+    if (!html.empty() && html == steps.junit) {
+      throw std::invalid_argument("--html and --junit are both written to " + html);
     }
     for (auto const& name : reports) {
       if (name == "range_kernels" && !range.empty()) { continue; }
@@ -218,6 +220,16 @@ struct trace_stats_options {
   }
 
  private:
+  /// Refuses an output that would take the place of a trace.
+  void keep_traces(std::string const& option, std::string const& path) const {
+    std::error_code ignored;
+    for (auto const& file : files) {
+      if (!path.empty() && std::filesystem::equivalent(path, file, ignored)) {
+        throw std::invalid_argument(option + " " + path + " would overwrite the trace");
+      }
+    }
+  }
+
   static void leave_out_repeated(std::vector<std::string>& names) {
     std::set<std::string> seen;
     std::erase_if(names, [&](auto const& each) { return !seen.insert(each).second; });

@@ -89,17 +89,19 @@ inline std::string step_idle(trace::step_difference const& of, trace::step_label
        {std::pair{&of.control, &names.control}, std::pair{&of.variant, &names.variant}}) {
     auto& bar = bars.emplace_back(bar_row{*name, {}, {}});
     double idle = 0;
-    auto const add = [&](std::string const& what, double ns) {
+    auto const add = [&](std::string const& what, double ns, double other_ns) {
+      if (ns == 0 && other_ns == 0) { return; }  // colours are few
       bar.parts.emplace_back(what, ns * 1e-9);
       rows.add({*name, what, time_cell(ns * 1e-9)});
     };
-    add("devices work", side->device_ns);
+    auto const& other = side == &of.control ? of.variant : of.control;
+    add("devices work", side->device_ns, other.device_ns);
     for (std::size_t cause = 0; cause < trace::idle_causes; ++cause) {
       idle += side->idle_ns[cause];
       add("idle, " + std::string{to_string(static_cast<trace::idle_cause>(cause))},
-          side->idle_ns[cause]);
+          side->idle_ns[cause], other.idle_ns[cause]);
     }
-    add("before the first and after the last work", side->edge_ns);
+    add("before the first and after the last work", side->edge_ns, other.edge_ns);
     bar.value = duration(idle * 1e-9) + " idle";
   }
   return stacked_bars(bars, " of a step, all devices as one", ids) +
