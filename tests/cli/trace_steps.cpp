@@ -207,6 +207,18 @@ TEST_CASE("gates are told as JUnit, and hold together") {
   CHECK(csv.code == cli::gate_holds);
 }
 
+TEST_CASE("a gate tells that its steps depend on those before") {
+  auto drifting = run_of(30, 6000);
+  std::int64_t longer = 0;
+  for (auto& each : drifting.kernels) {
+    if (drifting.strings[each.name] != "other") { each.when.end += 10 * ++longer; }
+  }
+  two_files const files{run_of(20, 6000), drifting};
+  CHECK_THAT(files.diff({"--fail-if", "kernel gemm > +50 %", "--csv"}).err,
+             contains("too narrow an interval"));
+  CHECK_THAT(files.diff({"--fail-if", "range step > +50 %", "--csv"}).err, !contains("narrow"));
+}
+
 TEST_CASE("a gate that matches nothing, and one that cannot be read, are refused") {
   two_files const files{run_of(10, 6000), run_of(10, 6000)};
   refused(files.diff({"--fail-if", "kernel nosuch > +2 %"}), {"kernel of that name", "gemm"});

@@ -9,6 +9,7 @@
 #include <assay/trace/glob.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/overlap.hpp>
+#include <assay/trace/step_difference.hpp>
 #include <assay/trace/strings.hpp>
 #include <assay/trace/view.hpp>
 
@@ -112,6 +113,7 @@ struct judged_gate {
   step_gate const& of;
   stats::interval factor;  ///< the variant's time over the control's
   gate_outcome outcome = gate_outcome::unproven;
+  bool dependent = false;  ///< times of steps follow each other, so that the interval is too narrow
 };
 
 /// A gate fails where the whole interval of the factor lies beyond the margin, and passes where the
@@ -123,6 +125,10 @@ inline judged_gate judge(step_gate const& gate, std::size_t gates, double alpha 
       static_cast<std::int64_t>(gate.variant.size()), alpha / static_cast<double>(gates));
   judged_gate made{gate, stats::rank_sum_ratio(gate.control, gate.variant, critical)};
   if (critical < 0) { return made; }
+  for (auto const* times : {&gate.control, &gate.variant}) {
+    made.dependent = made.dependent || trace::serial_correlation(*times) >=
+                                           trace::largest_chance_correlation(times->size());
+  }
   auto const limit = 1 + gate.margin;
   made.outcome = made.factor.low > limit     ? gate_outcome::fails
                  : made.factor.high <= limit ? gate_outcome::passes
@@ -134,7 +140,9 @@ inline judged_gate judge(step_gate const& gate, std::size_t gates, double alpha 
 inline std::string gate_text(judged_gate const& of, std::int64_t needed) {
   auto const& gate = of.of;
   auto const size = detail::factor_text(of.factor);
-  auto const found = size.empty() ? std::string{"from no time to some"} : size;
+  auto const found =
+      (size.empty() ? std::string{"from no time to some"} : size) +
+      (of.dependent ? ", too narrow an interval: a step's time depends on the step before" : "");
   switch (of.outcome) {
     case gate_outcome::passes:
       return gate.text + ": passes: " + found + ".";

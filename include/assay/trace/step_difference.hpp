@@ -89,8 +89,6 @@ inline double largest_chance_correlation(std::size_t count) {
   return 3 / std::sqrt(static_cast<double>(count));
 }
 
-namespace detail {
-
 /// Correlation of each value with the next one; 0 for values that are all equal.
 inline double serial_correlation(std::vector<double> const& values) {
   double mean = 0;
@@ -102,6 +100,8 @@ inline double serial_correlation(std::vector<double> const& values) {
   }
   return squares > 0 ? products / squares : 0;
 }
+
+namespace detail {
 
 /// Numbers of both sides, one for each step.
 using two_samples = std::array<std::vector<double>, 2>;
