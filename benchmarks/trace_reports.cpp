@@ -2,16 +2,18 @@
 // assay-uses: sqlite
 //
 // How long do the reports of a large trace take, from its SQLite file, and how much memory? And the
-// difference of two such traces that are in memory?
+// difference of two such traces that are in memory, as a whole and per step?
 // Predicts: 10^6 kernels and as many calls in 3 s and 1 GiB, 10^7 in 20 s and 3 GiB; reading is
-// most of it. The difference of two traces of 10^7 kernels takes 10 s.
+// most of it. The difference of two traces of 10^7 kernels takes 10 s, per step 5 s.
 
 #include "support/host_result.hpp"
 
 #include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite.hpp>
+#include <assay/nsys/step_instances.hpp>
 #include <assay/trace/difference.hpp>
+#include <assay/trace/step_difference.hpp>
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -215,6 +217,31 @@ report::document difference(folder const& here, std::uint32_t kernels) {
   });
 }
 
+/// The same per step: 200 of the ranges that hold 1000 launches each.
+report::document step_difference(folder const& here, std::uint32_t kernels) {
+  return figures_of(here, [&](report::document& into) {
+    auto const control = training_run(kernels);
+    auto const variant = training_run(kernels, 8);
+    auto const start = clock_type::now();
+    auto const begin = cpu_seconds();
+    auto const steps_of = [](trace::model const& of) {
+      auto const found = trace::instances_without(of, {.range = "step"}, 1, 200);
+      std::vector<trace::step_record> made;
+      for (std::size_t i = 0; i < found.rows.size(); ++i) {
+        made.push_back(trace::step_of(found.rows[i], of.ranges[found.ranges[i]].when));
+      }
+      return made;
+    };
+    auto const first = steps_of(control), second = steps_of(variant);
+    auto const found = trace::unpaired_difference(first, second);
+    into["seconds"] = cpu_seconds() - begin;
+    into["wall_seconds"] = seconds_since(start);
+    into["kernels"] = control.kernels.size();
+    into["steps"] = first.size();
+    if (found.parts.empty()) { throw std::runtime_error("steps without parts"); }
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -231,6 +258,8 @@ int main(int argc, char** argv) {
         figures["ten_times"]["limit_bytes"] = std::size_t{3} << 30U;
         figures["difference"] = difference(here, 10 * kernels);
         figures["difference"]["limit_seconds"] = 10;
+        figures["step_difference"] = step_difference(here, 10 * kernels);
+        figures["step_difference"]["limit_seconds"] = 5;
         std::cout << figures.dump(1) << '\n';
       });
 }

@@ -24,7 +24,7 @@ LAYERS = [
     {"chrome", "nsys", "cupti"},
     {"report"},
     {"page"},
-    {"serve"},
+    {"serve", "profile"},
     {"compare"},
     {"race", "referee"},
     {"cli"},

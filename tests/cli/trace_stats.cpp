@@ -186,30 +186,6 @@ TEST_CASE("a difference is told by its parts, and counts whole things") {
   CHECK(nlohmann::json::parse(run({"--diff", a, a, "--json"}).out).empty());
 }
 
-TEST_CASE("with a range, a difference is one of its instances, paired one by one") {
-  folder const here;
-  auto const run_of = [](int steps, std::int64_t kernel) {
-    builder b;
-    for (int i = 0; i < steps; ++i) {
-      auto const at = 10'000 * i;
-      b.range("step", {at, at + 5000});
-      b.launch("gemm", {at, at + 100}, {at + 200, at + 200 + kernel});
-      b.call("cudaDeviceSynchronize_v3020", {at + 100, at + 300 + kernel});
-      b.launch("other", {at + 6000, at + 6100}, {at + 6200, at + 9000});  // outside
-    }
-    return b.trace;
-  };
-  write_nsys(run_of(10, 600), here / "a.sqlite");
-  write_nsys(run_of(20, 800), here / "b.sqlite");
-  auto const what = run(
-      {"--diff", (here / "a.sqlite").string(), (here / "b.sqlite").string(), "--range", "step"});
-  CHECK_THAT(what.out, contains("Traced, 10 instances of the range in each differ by +200.0 ns "
-                                "[+200.0, +200.0]. Its parts, whose\n  intervals hold together "
-                                "at 95 %:") &&
-                           contains("Devices: kernel gemm: +200.0 ns [+200.0, +200.0].") &&
-                           contains("10 instances have no partner.") && !contains("kernel  other"));
-}
-
 TEST_CASE("a phase has what other threads launched in it") {
   folder const here;
   builder b;

@@ -7,6 +7,7 @@
 #include <assay/chrome/chrome.hpp>
 #include <assay/chrome/json_text.hpp>
 #include <assay/cli/guarded.hpp>
+#include <assay/cli/outputs.hpp>
 #include <assay/cli/trace_stats_options.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/nsys/answers.hpp>
@@ -16,6 +17,10 @@
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/nsys/sqlite_read.hpp>
+#include <assay/page/steps.hpp>
+#include <assay/profile/step_comparison.hpp>
+#include <assay/profile/step_table.hpp>
+#include <assay/profile/trace_output.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/overlap_words.hpp>
@@ -45,13 +50,19 @@ namespace assay::cli {
 /// Answers the questions, file by file.
 class trace_stats_printer {
  public:
-  trace_stats_printer(trace_stats_options const& asked, std::ostream& out)
-      : asked_(asked), out_(out) {}
+  trace_stats_printer(trace_stats_options const& asked, std::ostream& out, std::ostream& err)
+      : asked_(asked),
+        out_(out),
+        err_(err),
+        output_({asked.format, asked.output, asked.files, asked.diff && asked.reports.empty()}, out,
+                err) {}
 
-  void print() {
+  /// Returns the exit code.
+  exit_code print() {
     if (asked_.diff) {
-      differences();
-      return finish();
+      auto const code = asked_.range.empty() ? differences() : step_differences();
+      output_.finish();
+      return code;
     }
     for (auto const& path : asked_.files) {
       auto const of = read(path);
@@ -66,17 +77,13 @@ class trace_stats_printer {
         print_sentences(path, "explain_overlap",
                         report::overlap_sentences(trace::explain_overlap(rows), rows.of()));
       }
-      print_losses(rows);
+      print_losses(path, rows);
     }
-    finish();
+    output_.finish();
+    return ok;
   }
 
  private:
-  /// A report as JSON, of a file.
-  struct document {
-    std::string path, name, text;
-  };
-
   bool is_text() const { return asked_.format == "text"; }
   bool is_json() const { return asked_.format == "json"; }
 
@@ -84,49 +91,6 @@ class trace_stats_printer {
     auto made = trace::read_nsys(path);
     asked_.require_any(path, made);
     return made;
-  }
-
-  /// Two reports of one file and name would be one member of an object twice.
-  void add_document(document made) {
-    auto const same = [&](auto const& each) {
-      return each.path == made.path && each.name == made.name;
-    };
-    if (std::ranges::none_of(documents_, same)) { documents_.push_back(std::move(made)); }
-  }
-
-  /// The begin of the names of what is written for a file: its stem, or its path where another
-  /// file has that stem.
-  std::string label_of(std::string const& path) const {
-    auto const stem = [](std::string const& of) { return std::filesystem::path{of}.stem(); };
-    auto const same = [&](auto const& each) { return each != path && stem(each) == stem(path); };
-    if (std::ranges::none_of(asked_.files, same)) { return stem(path).string(); }
-    auto label = path;
-    std::ranges::replace(label, '/', '_');
-    return label;
-  }
-
-  /// Writes the JSON. One report is a document. Several reports are the members of an object, and
-  /// several files are objects in an object.
-  void finish() {
-    if (documents_.size() == 1 && (asked_.files.size() == 1 || asked_.diff)) {
-      out_ << documents_.front().text;
-      return;
-    }
-    if (!is_json() || !asked_.output.empty()) { return; }
-    auto const several = asked_.files.size() > 1;
-    auto separator = several ? "{\n" : "";
-    for (auto const& path : std::set(asked_.files.begin(), asked_.files.end())) {
-      out_ << separator << (several ? trace::quoted(path) + ": " : "");
-      separator = "{";
-      for (auto const& each : documents_) {
-        if (each.path != path) { continue; }
-        out_ << separator << '\n' << trace::quoted(each.name) << ": " << each.text;
-        separator = ",";
-      }
-      out_ << (separator[0] == '{' ? "{}" : "}");
-      separator = ",\n";
-    }
-    out_ << (several ? "}\n" : "\n");
   }
 
   /// Reports that were not asked for by name are left out where they would be empty.
@@ -165,121 +129,100 @@ class trace_stats_printer {
     return trace::make_report(name, rows);
   }
 
-  /// The runs of a file, to be paired with those of another: the instances of a range, else the
-  /// whole trace.
-  std::vector<trace::run_breakdown> runs_of(trace::model const& of, trace::view const& rows) const {
-    constexpr std::size_t most = 200;
-    std::vector<trace::run_breakdown> made;
-    if (asked_.range.empty()) { return {trace::breakdown_of(rows)}; }
-    for (auto const& each : trace::instances(of, asked_.filter(of), most)) {
-      made.push_back(trace::breakdown_of(each));
-    }
-    return made;
+  /// What is asked of the steps of two files.
+  profile::step_choice choice() const {
+    return {asked_.range,
+            {asked_.files[0], asked_.files[1]},
+            asked_.steps,
+            [this](auto const& of) { return asked_.filter(of); },
+            [this](auto const& name, auto const& of) { return asked_.filter_by(name, of); }};
   }
 
-  void differences() {
+  static void require_matches(profile::compared_steps const& steps) {
+    for (auto const& [gate, known] : steps.unmatched()) {
+      detail::refuse_choice("--fail-if '" + gate->text + "'", "a step of either FILE",
+                            gate->kind + " of that name",
+                            gate->kind == "copy" ? "copies" : gate->kind + "s", known);
+    }
+  }
+
+  static exit_code code_of(profile::gates_answer answer) {
+    return answer == profile::gates_answer::fail       ? gate_holds
+           : answer == profile::gates_answer::unproven ? gate_unproven
+                                                       : ok;
+  }
+
+  exit_code differences() {
     auto const& paths = asked_.files;
     auto const of = read(paths[0]), other = read(paths[1]);
     auto const rows = trace::select(of, asked_.filter(of));
     auto const other_rows = trace::select(other, asked_.filter(other));
-    auto first = runs_of(of, rows), second = runs_of(other, other_rows);
-    auto const pairs = std::min(first.size(), second.size());
-    auto const left = std::max(first.size(), second.size()) - pairs;
-    first.resize(pairs);
-    second.resize(pairs);
-    auto const changed = trace::paired_difference(first, second);
-    if (is_text()) {
-      auto lines = report::sentences(changed, "instances of the range in each");
-      if (left > 0) { lines.push_back(std::to_string(left) + " instances have no partner."); }
-      print_sentences(paths[1], "difference", lines);
-    }
+    auto const changed =
+        trace::paired_difference({trace::breakdown_of(rows)}, {trace::breakdown_of(other_rows)});
+    if (is_text()) { print_sentences(paths[1], "difference", report::sentences(changed, "")); }
     print_table(paths[1], trace::difference_table(changed), !is_text());
+    both(of, rows, other, other_rows);
+    return ok;
+  }
+
+  /// The difference per instance of a range.
+  exit_code step_differences() {
+    auto const& path = asked_.files[1];
+    for (auto const& file : {asked_.html, asked_.steps.junit}) { require_output(file); }
+    auto const of = read(asked_.files[0]), other = read(path);
+    profile::compared_steps const steps{choice(), of, other};
+    require_matches(steps);
+    auto const lines = steps.lines(), gates = steps.gate_lines();
+    if (!asked_.html.empty()) {
+      auto all = lines;
+      all.insert(all.begin() + 1, gates.begin(), gates.end());
+      write_atomically(asked_.html, report::steps_page(steps.found(), steps.names(), all));
+    }
+    if (!asked_.steps.junit.empty()) { write_atomically(asked_.steps.junit, steps.junit()); }
+    constexpr std::size_t most_lines = 20;
+    if (asked_.format != "csv") {
+      print_sentences(path, "step_summary", lines);
+      if (!gates.empty()) { print_sentences(path, "gates", gates); }
+    }
+    print_table(path, profile::step_table(steps.found(), asked_.range, is_text() ? most_lines : 0),
+                true);
+    if (asked_.format == "csv") {
+      for (auto const& line : gates) { err_ << report::printable(line) << '\n'; }
+    }
+    both(of, trace::select(of, asked_.filter(of)), other,
+         trace::select(other, asked_.filter(other)));
+    return code_of(steps.answer());
+  }
+
+  /// The reports that were asked for by name, and what the traces lack.
+  void both(trace::model const& of, trace::view const& rows, trace::model const& other,
+            trace::view const& other_rows) {
+    auto const& paths = asked_.files;
     for (auto const& name : asked_.reports) {
       print_table(paths[0], make(name, of, rows), true);
       print_table(paths[1], make(name, other, other_rows), true);
     }
-    print_losses(rows);
-    print_losses(other_rows);
+    print_losses(paths[0], rows);
+    print_losses(paths[1], other_rows);
   }
 
   void print_sentences(std::string const& path, std::string const& name,
                        std::vector<std::string> const& lines) {
-    if (is_json()) {
-      std::string text;
-      for (auto const& line : lines) { text += (text.empty() ? "[" : ",") + trace::quoted(line); }
-      add_document({path, name, (text.empty() ? "[" : text) + "]\n"});
-      return;
-    }
-    for (auto const& line : lines) { out_ << report::wrapped(report::printable(line), "", "  "); }
-    out_ << '\n';
+    output_.sentences(path, name, lines);
   }
 
   void print_table(std::string const& path, trace::table const& of, bool also_empty) {
-    if (of.rows() == 0 && !also_empty) { return; }
-    if (asked_.output.empty() && !is_json()) {
-      write(out_, of);
-      if (is_text()) { out_ << '\n'; }
-      return;
-    }
-    std::ostringstream text;
-    write(text, of);
-    if (asked_.output.empty()) {
-      add_document({path, of.name(), text.str()});
-    } else {
-      auto name = asked_.output;
-      if (asked_.files.size() > 1) { name += "_" + label_of(path); }
-      name += "_" + of.name() + (is_text() ? ".txt" : "." + asked_.format);
-      if (auto const [at, fresh] = written_.emplace(name, path); !fresh && at->second != path) {
-        throw std::invalid_argument("--output " + asked_.output + ": tables of " + at->second +
-                                    " and " + path + " would both be " + name);
-      }
-      write_atomically(name, text.str());
-      out_ << name << '\n';
-    }
+    output_.table(path, of, also_empty);
   }
 
-  void write(std::ostream& to, trace::table const& of) const {
-    if (asked_.format == "csv") { return report::csv_table(to, of); }
-    if (is_json()) { return report::json_table(to, of); }
-    if (of.rows() > 0) { return report::text(to, of); }
-    to << "SKIPPED: the trace has no data for " << of.name() << ".\n";
-  }
-
-  void print_losses(trace::view const& rows) {
-    if (!is_text()) { return; }
-    auto const& of = rows.whole();
-    auto lines = trace::loss_notes(of);
-    auto const of_cuda = [](auto const& call) { return call.layer != trace::api::os; };
-    auto any = std::ranges::any_of(of.calls, of_cuda);
-    trace::each_device_table(of, [&](auto const& table) { any = any || !table.empty(); });
-    if (!any) {
-      lines.push_back(
-          "CUDA: neither calls nor work of a device are in the trace; `nsys profile "
-          "--trace=cuda,nvtx PROGRAM` records both");
-    }
-    auto const graphs = std::ranges::count(rows.operations(), trace::operation_kind::graph,
-                                           &trace::gpu_operation::kind);
-    if (graphs > 0) {
-      lines.push_back("the kernels of " + std::to_string(graphs) + " graph launch" +
-                      (graphs == 1 ? "" : "es") + ", recorded whole and counted as one kernel " +
-                      "each; `nsys profile --cuda-graph-trace=node` records them");
-    }
-    if (auto const [kernel, later] = trace::outlasting(rows); kernel != trace::no_row) {
-      auto const& run = rows.of().kernels[kernel];
-      lines.push_back(
-          "a credible time of " + trace::short_kernel_name(rows.of().strings[run.name]) + ": its " +
-          report::duration(1e-9 * static_cast<double>(run.when.length())) + " outlast " +
-          std::to_string(later) + " later kernels of its stream, and shares of time count it");
-    }
-    for (auto const& line : lines) {
-      out_ << report::wrapped("lacking: " + report::printable(line), "", "  ");
-    }
+  void print_losses(std::string const& path, trace::view const& rows) {
+    output_.lacks(path, profile::lacking(rows));
   }
 
   trace_stats_options const& asked_;
   std::ostream& out_;
-  std::vector<document> documents_;
-  std::map<std::string, std::string> written_;  ///< the FILE of each file
+  std::ostream& err_;
+  profile::trace_output output_;
 };
 
 /// The program; returns its exit code. Errors are one line on `err`.
@@ -292,9 +235,8 @@ inline int trace_stats(int argc, char const* const* argv, std::ostream& out, std
   auto const body = [&]() -> int {
     asked.validate();
     try {
-      trace_stats_printer{asked, out}.print();
+      return trace_stats_printer{asked, out, err}.print();
     } catch (read_error const& error) { throw std::invalid_argument(error.what()); }
-    return ok;
   };
   return guarded(app, argc, argv, body, out, err);
 }

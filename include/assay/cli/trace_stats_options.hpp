@@ -8,6 +8,7 @@
 #include <assay/nsys/answers.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/select.hpp>
+#include <assay/profile/step_options.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/trace/glob.hpp>
 #include <assay/trace/gpu_operation.hpp>
@@ -65,6 +66,8 @@ struct trace_stats_options {
   std::optional<std::uint32_t> stream;
   bool explain_overlap = false, diff = false, csv = false, json = false, answers = false;
   trace::answer_options answer;
+  profile::step_options steps;
+  std::string html;
 
   void add_to(CLI::App& app) {
     app.add_option("FILE", files,
@@ -96,8 +99,11 @@ struct trace_stats_options {
     app.add_flag("--explain-overlap", explain_overlap,
                  "say whether copies overlap kernels, how much, and if not, why");
     app.add_flag("--diff", diff,
-                 "say what changed from the first of two FILEs to the second; with --range, from "
-                 "instance to instance of the range");
+                 "say what changed from the first of two FILEs to the second; with --range, in an "
+                 "instance of the range");
+    steps.add_to(app);
+    app.add_option("--html", html, "with --diff --range: write a page with charts")
+        ->type_name("OUT.html");
     auto* const questions = app.add_flag(
         "--answers", answers,
         "answer five questions about a transformer: clocks, kernels and their counts in one pass, "
@@ -119,7 +125,8 @@ struct trace_stats_options {
     known += "; of assay alone:";
     for (auto const& each : trace::own_reports) { known.append(" ").append(each.name); }
     app.footer(known + "; with --range also range_kernels.\nExit codes: 0 done; 2 bad input; " +
-               "4 failed (memory, file).");
+               "3 a condition of --fail-if holds; 4 failed (memory, file); 5 --fail-if was asked, "
+               "but the steps are too few for an answer.");
   }
 
   void validate() {
@@ -138,11 +145,14 @@ struct trace_stats_options {
                                   std::to_string(files.size()));
     };
     of_files("--diff", diff, 2);
+    steps.validate(diff, range, html);
     of_files("--perfetto", !perfetto.empty(), 1);
     if (!diff) { leave_out_repeated(files); }
-    std::error_code ignored;
-    if (!perfetto.empty() && std::filesystem::equivalent(perfetto, files[0], ignored)) {
-      throw std::invalid_argument("--perfetto " + perfetto + " would overwrite the trace");
+    keep_traces("--perfetto", perfetto);
+    keep_traces("--html", html);
+    keep_traces("--junit", steps.junit);
+    if (!html.empty() && html == steps.junit) {
+      throw std::invalid_argument("--html and --junit are both written to " + html);
     }
     for (auto const& name : reports) {
       if (name == "range_kernels" && !range.empty()) { continue; }
@@ -210,6 +220,16 @@ struct trace_stats_options {
   }
 
  private:
+  /// Refuses an output that would take the place of a trace.
+  void keep_traces(std::string const& option, std::string const& path) const {
+    std::error_code ignored;
+    for (auto const& file : files) {
+      if (!path.empty() && std::filesystem::equivalent(path, file, ignored)) {
+        throw std::invalid_argument(option + " " + path + " would overwrite the trace");
+      }
+    }
+  }
+
   static void leave_out_repeated(std::vector<std::string>& names) {
     std::set<std::string> seen;
     std::erase_if(names, [&](auto const& each) { return !seen.insert(each).second; });

@@ -20,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +30,8 @@ namespace assay::trace {
 
 /// The kernels of one range, per instance of the range: calls, and the mean, least and most time.
 ///
-/// Instances that launched no kernel do not count. If instances nest, only the outermost counts.
+/// Instances that launched no kernel do not count. If instances nest, only the outermost counts. A
+/// range that ends on another thread has what all threads of its process launched in its time.
 /// Shares are parts of the time of all kernels inside the range.
 inline table range_kernels(view const& rows, row_filter const& by, std::size_t most = 10) {
   table result{"range_kernels", "Kernels of One Range",
@@ -39,14 +41,27 @@ inline table range_kernels(view const& rows, row_filter const& by, std::size_t m
   std::map<std::string_view, std::vector<std::int64_t>> per_instance;
   std::map<std::string_view, std::int64_t> calls;
   std::size_t instances = 0;
+  std::set<thread_key> threads;
+  if (by.any_thread) {
+    for (auto const& each : of.calls) { threads.insert(each.thread); }
+  }
   for (auto const row : outermost_ranges(of, by)) {
     std::map<std::string_view, std::int64_t> inside;
-    rows.visit(of.ranges[row], [&](gpu_operation const& each) {
-      if (each.kind != operation_kind::kernel) { return; }
-      auto const name = of.strings[of.kernels[each.row].name];
-      inside[name] += each.when.length();
-      ++calls[name];
-    });
+    auto const visit = [&](range_record const& range) {
+      rows.visit(range, [&](gpu_operation const& each) {
+        if (each.kind != operation_kind::kernel) { return; }
+        auto const name = of.strings[of.kernels[each.row].name];
+        inside[name] += each.when.length();
+        ++calls[name];
+      });
+    };
+    auto range = of.ranges[row];
+    if (!by.any_thread) { visit(range); }
+    for (auto const& thread : threads) {
+      if (thread.process != of.ranges[row].thread.process) { continue; }
+      range.thread = range.end_thread = thread;
+      visit(range);
+    }
     instances += inside.empty() ? 0U : 1U;
     for (auto const& [name, time] : inside) { per_instance[name].push_back(time); }
   }

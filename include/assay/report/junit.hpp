@@ -19,6 +19,14 @@ using junit_gate = std::function<std::string(measure::comparison const&, measure
 /// comparison.
 std::string junit(std::vector<measure::comparison const*> const& all, junit_gate const& gate = {});
 
+/// One test case of a suite.
+struct junit_line {
+  std::string name, failure, words;  ///< `failure`: why the case fails; empty where it passes
+};
+
+/// One suite of these cases.
+std::string junit(std::string const& suite, std::vector<junit_line> const& cases);
+
 }  // namespace assay::report
 
 #ifndef ASSAY_COMPILED

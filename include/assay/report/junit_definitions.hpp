@@ -41,6 +41,11 @@ inline std::string junit_count(std::string_view name, std::size_t value) {
   return " " + std::string{name} + "=\"" + std::to_string(value) + "\"";
 }
 
+inline std::string junit_file(std::string const& suites, std::size_t tests, std::size_t failures) {
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites" + junit_count("tests", tests) +
+         junit_count("failures", failures) + ">\n" + suites + "</testsuites>\n";
+}
+
 }  // namespace detail
 
 ASSAY_INLINE std::string junit(std::vector<measure::comparison const*> const& all,
@@ -76,9 +81,20 @@ ASSAY_INLINE std::string junit(std::vector<measure::comparison const*> const& al
     tests += count;
     failures += failed;
   }
-  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites" +
-         detail::junit_count("tests", tests) + detail::junit_count("failures", failures) + ">\n" +
-         suites + "</testsuites>\n";
+  return detail::junit_file(suites, tests, failures);
+}
+
+ASSAY_INLINE std::string junit(std::string const& suite, std::vector<junit_line> const& cases) {
+  std::string text;
+  std::size_t failures = 0;
+  for (auto const& [name, failure, words] : cases) {
+    failures += failure.empty() ? 0U : 1U;
+    text += detail::junit_case(suite, name, failure, words);
+  }
+  text = "  <testsuite name=\"" + escaped(suite) + "\"" +
+         detail::junit_count("tests", cases.size()) + detail::junit_count("failures", failures) +
+         " errors=\"0\" skipped=\"0\">\n" + text + "  </testsuite>\n";
+  return detail::junit_file(text, cases.size(), failures);
 }
 
 }  // namespace assay::report

@@ -3,6 +3,7 @@
 /// Wilcoxon's signed-rank statistic: its law, and the interval that inverts its test.
 #pragma once
 
+#include <assay/stats/cumulants.hpp>
 #include <assay/stats/five_numbers.hpp>
 #include <assay/stats/number_text.hpp>
 
@@ -10,7 +11,6 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -77,24 +77,10 @@ inline std::vector<double> const& kept_signed_rank_law(int n) {
   return *first;  // another thread was faster
 }
 
-/// The z below which a normal number lies with probability p <= 1/2.
-inline double lower_normal_quantile(double p) {
-  double low = -40;  // below the normal quantile of every double
-  double high = 0;
-  for (int step = 0; step < 100; ++step) {
-    double const middle = 0.5 * (low + high);
-    (0.5 * std::erfc(-middle / std::sqrt(2.0)) <= p ? low : high) = middle;
-  }
-  return low;
-}
-
-/// The largest c with P(T+ <= c) <= p <= 1/2 by the expansion of Cornish and Fisher (1937) to the
-/// order n^-2, with a continuity correction; at least -1.
+/// The largest c with P(T+ <= c) <= p <= 1/2 by the expansion; at least -1.
 ///
 /// T+ is a sum of n independent ranks with probability 1/2 each, so its third and fifth cumulants
-/// are 0. The others are sums of powers of the ranks i: i^2 / 4, -i^4 / 8, i^6 / 4. The expansion
-/// does not hold far out. There Hoeffding's bound exp(-d^2 / 2) on the probability of d standard
-/// deviations gives a c that is too small rather than too large.
+/// are 0. The others are sums of powers of the ranks i: i^2 / 4, -i^4 / 8, i^6 / 4.
 inline std::int64_t expanded_critical_value(std::int64_t n, double p) {
   double squares = 0;
   double fourths = 0;
@@ -105,21 +91,9 @@ inline std::int64_t expanded_critical_value(std::int64_t n, double p) {
     fourths += square * square;
     sixths += square * square * square;
   }
-  double const variance = squares / 4;
-  double const fourth = -fourths / 8 / (variance * variance);
-  double const sixth = sixths / 4 / (variance * variance * variance);
-  double const mean = 0.25 * static_cast<double>(n) * static_cast<double>(n + 1);
-  auto const below_mean = [&](double deviations) {
-    double const found = std::floor(mean - 0.5 - std::sqrt(variance) * deviations);
-    return std::max(std::int64_t{-1}, static_cast<std::int64_t>(found));
-  };
-  if (p < 4e-9) { return below_mean(std::sqrt(-2 * std::log(p))); }
-  double const z = lower_normal_quantile(p);
-  double const z3 = z * z * z;
-  double const z5 = z3 * z * z;
-  double const shifted = z + fourth / 24 * (z3 - 3 * z) + sixth / 720 * (z5 - 10 * z3 + 15 * z) -
-                         fourth * fourth / 384 * (3 * z5 - 24 * z3 + 29 * z);
-  return below_mean(-shifted);
+  symmetric_cumulants const law{0.25 * static_cast<double>(n) * static_cast<double>(n + 1),
+                                squares / 4, -fourths / 8, sixths / 4};
+  return law.critical_value(p);
 }
 
 }  // namespace detail

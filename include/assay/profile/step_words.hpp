@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The difference between the steps of two runs in words.
+#pragma once
+
+#include <assay/measure/comparison.hpp>
+#include <assay/report/format.hpp>
+#include <assay/report/trace_words.hpp>
+#include <assay/report/words.hpp>
+#include <assay/stats/rank_sum.hpp>
+#include <assay/trace/difference.hpp>
+#include <assay/trace/step_difference.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::profile {
+
+namespace detail {
+
+/// `+2.00 % [+1.90, +2.10]`; empty where the control takes no time.
+inline std::string factor_text(stats::interval const& of) {
+  measure::estimate const effect{of.estimate, of.low, of.high};
+  if (!std::isfinite(of.estimate)) { return {}; }
+  return report::effect_text(effect) +
+         (report::has_interval(effect) ? " " + report::interval_text(effect) : std::string{});
+}
+
+/// A change with its factor: `+160.0 us [+150.0, +170.0], +2.0 % [+1.9, +2.1]`.
+inline std::string step_change_text(trace::step_change const& each) {
+  if (each.of.delta.low == 0 && each.of.delta.high == 0) { return "no change"; }
+  auto const factor = factor_text(each.factor);
+  return report::detail::interval_time(each.of.delta) + (factor.empty() ? "" : ", " + factor) +
+         (std::isfinite(each.of.delta.low) && !each.of.distinguishable()
+              ? ", not distinguishable from zero"
+              : "");
+}
+
+/// True for a part that the text names: not small, and not zero by its interval, if it has one.
+inline bool is_named(trace::step_change const& each, trace::step_difference const& in) {
+  auto const ns = std::abs(each.of.delta_ns());
+  auto const difference = in.work.of.distinguishable() ? std::abs(in.work.of.delta_ns()) : HUGE_VAL;
+  return (each.of.distinguishable() || !in.has_intervals()) && ns > 0 &&
+         (ns >= trace::named_share_of_control * in.work.of.control.ns ||
+          ns >= trace::named_share_of_difference * difference);
+}
+
+/// The changes that count, and the number of others.
+inline void add_step_lines(std::vector<std::string>& to, std::vector<trace::step_change> const& all,
+                           trace::step_difference const& in, std::string_view before,
+                           std::size_t most, std::string const& others) {
+  std::size_t shown = 0;
+  for (auto const& each : all) {
+    if (shown == most || !is_named(each, in)) { continue; }
+    ++shown;
+    auto const factor = factor_text(each.factor);
+    auto const kind = !before.empty()                   ? std::string{before}
+                      : trace::is_of_host(each.of.what) ? std::string{"Waits: "}
+                                                        : std::string{"Devices: "};
+    to.push_back(kind + report::detail::change_text(each.of) +
+                 (factor.empty() ? "" : ", " + factor) + ".");
+  }
+  if (shown < all.size()) {
+    to.push_back(
+        report::detail::counted(static_cast<std::int64_t>(all.size() - shown), others,
+                                others + "s") +
+        (in.has_intervals() ? ": smaller, or not distinguishable from zero." : ": smaller."));
+  }
+}
+
+/// What the intervals say, and what they do not.
+inline std::vector<std::string> step_notes(trace::step_difference const& of,
+                                           trace::step_labels const& names) {
+  auto const count_of = [](trace::step_side const& side) { return report::count(side.steps); };
+  if (!of.has_intervals()) {
+    return {"No interval: " + count_of(of.control) + " and " + count_of(of.variant) +
+            " steps are too few, " +
+            report::count(static_cast<std::uint64_t>(stats::fewest_rank_sum_values(of.alpha))) +
+            " of each needed."};
+  }
+  auto const all = of.parts.size() + of.calls.size();
+  auto const alone = report::percent(1 - of.alpha, 0);
+  std::vector<std::string> lines{
+      "Levels: " + alone + " for the range and for its work, each alone. " +
+      (of.together
+           ? "The intervals of " + report::count(all) + " parts and calls hold together at " +
+                 alone + ", each at " + report::percent(1 - of.level, 2) + "."
+           : "The steps are too few for intervals of " + report::count(all) +
+                 " parts and calls that hold together: each holds alone at " + alone +
+                 ", and of equal steps " + report::fixed(of.alpha * static_cast<double>(all), 1) +
+                 " exclude zero.")};
+  lines.push_back(
+      "Intervals cover the steps of these two runs, taken as independent of each other. Runs of "
+      "one program differ by more than their steps do: a small difference needs several runs.");
+  for (auto const& [side, name] :
+       {std::pair{&of.control, &names.control}, std::pair{&of.variant, &names.variant}}) {
+    if (std::abs(side->serial) < trace::largest_chance_correlation(side->steps)) { continue; }
+    lines.push_back("Steps of " + *name + " are not independent (correlation " +
+                    report::fixed(side->serial, 2) + " from one to the next): intervals are too " +
+                    (side->serial > 0 ? "narrow" : "wide") + ".");
+  }
+  return lines;
+}
+
+}  // namespace detail
+
+/// Lines on the difference per step: the range, its work, the parts of the work, the host's calls,
+/// and what the intervals cover.
+inline std::vector<std::string> sentences(trace::step_difference const& of,
+                                          trace::step_labels const& names, std::size_t most = 5) {
+  auto const side = [](trace::step_side const& steps, std::string const& name, double ns) {
+    return report::count(steps.steps) + (steps.steps == 1 ? " step of " : " steps of ") + name +
+           ", median " + report::detail::nanoseconds(ns);
+  };
+  std::vector<std::string> lines{
+      names.range + ": " + side(of.control, names.control, of.range.of.control.ns) + "; " +
+          side(of.variant, names.variant, of.range.of.variant.ns) + ".",
+      "The range, from begin to end on the host: " + detail::step_change_text(of.range) + ".",
+      "Its work, from the first call to the end of the last: " + detail::step_change_text(of.work) +
+          (of.parts.empty() ? "." : ". Its parts:")};
+  detail::add_step_lines(lines, of.parts, of, "", most, "other part");
+  detail::add_step_lines(lines, of.calls, of, "Host, in all: ", most, "other call");
+  for (auto& each : detail::step_notes(of, names)) { lines.push_back(std::move(each)); }
+  return lines;
+}
+
+}  // namespace assay::profile
