@@ -35,3 +35,9 @@
 #else
 #define ASSAY_INLINE inline
 #endif
+
+/// Device code calls no host function, so what nvcc reads for the device has the declarations of
+/// those alone. Definitions that launch kernels (`.cuh`) are read there too.
+#if defined(ASSAY_COMPILED) || defined(__CUDA_ARCH__)
+#define ASSAY_DECLARED
+#endif

@@ -21,6 +21,6 @@ std::string junit(std::vector<measure::comparison const*> const& all, junit_gate
 
 }  // namespace assay::report
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/report/junit_definitions.hpp>
 #endif
