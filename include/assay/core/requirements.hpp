@@ -36,8 +36,8 @@
 #define ASSAY_INLINE inline
 #endif
 
-/// Device code calls no host function, so what nvcc reads for the device has the declarations of
-/// those alone. Definitions that launch kernels (`.cuh`) are read there too.
+/// Device code calls no host function, so nvcc's pass for the device reads declarations alone, but
+/// for definitions that launch kernels: it must see which instances of those there are.
 #if defined(ASSAY_COMPILED) || defined(__CUDA_ARCH__)
 #define ASSAY_DECLARED
 #endif
