@@ -65,8 +65,10 @@ MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:home|root|work|workspace|Users|mnt)/\
 NAME_OF_STANDARD = re.compile(r"(?<!cuda::)\bstd::((?:(?:ranges|chrono|filesystem|pmr|this_thread)::)?\w+)|"
                               r"(?<![\w:.>])(errno|size_t|ptrdiff_t|u?int(?:8|16|32|64)_t)\b")
 
-# The switch of compiled mode: a door includes its definitions in these three lines, at its end.
-DEFINES = re.compile(r'#ifndef ASSAY_COMPILED\n#include <assay/(?:\w+/)?(\w+)_definitions\.(?:hpp|cuh)>\n#endif\n\Z')
+# The switch of compiled mode: a door includes its definitions in these three lines, at its end. With DECLARED the device's
+# pass does not read them: they launch no kernel, and no template of theirs is one of users' types, which may.
+DEFINES = re.compile(r'#ifndef ASSAY_(?:COMPILED|DECLARED)\n'
+                     r'#include <assay/(?:\w+/)?(\w+)_definitions\.(?:hpp|cuh)>\n#endif\n\Z')
 
 
 def room(header):

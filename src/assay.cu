@@ -7,6 +7,7 @@
 #endif
 
 #include <assay/arrays/device_arrays_definitions.cuh>
+#include <assay/compare/launch_support_definitions.cuh>
 #include <assay/compare_definitions.cuh>
 #include <assay/kernel/launch_definitions.cuh>
 #include <assay/kernel/shared_memory_definitions.cuh>

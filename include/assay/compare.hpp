@@ -89,6 +89,6 @@ void require(comparison const& found, std::initializer_list<verdict> allowed);
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/compare_definitions.hpp>
 #endif

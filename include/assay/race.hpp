@@ -78,6 +78,6 @@ void write_header(measure::race_result const& of, std::string const& path,
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/race/race_definitions.hpp>
 #endif

@@ -44,6 +44,6 @@ int serve(int argc, char const* const* argv, std::vector<served_case> const& cas
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/serve/serve_definitions.hpp>
 #endif

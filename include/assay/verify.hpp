@@ -101,6 +101,6 @@ verification verify(F make, verify_options const& chosen = {}) {
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/verify_definitions.hpp>
 #endif

@@ -111,7 +111,7 @@ def compile_chain(chain, command, strong):
 
 
 # Comes before each header: definitions are inline, as in header-only mode, but doors do not bring them.
-PRELUDE = "#include <assay/core/requirements.hpp>\n#define ASSAY_COMPILED\n"
+PRELUDE = "#include <assay/core/requirements.hpp>\n#define ASSAY_COMPILED\n#define ASSAY_DECLARED\n"
 
 
 def written(folder, text):

@@ -27,7 +27,7 @@ GOOD = {
     "include/assay/host/own.hpp": FIRST + "namespace detail {\nstruct one {\n};\nstruct two {};\n"
                                           "}  // namespace detail\n",
     "include/assay/trace/model.hpp": START + "#include <assay/core/low.hpp>\n"
-        "#ifndef ASSAY_COMPILED\n#include <assay/trace/model_definitions.hpp>\n#endif\n",
+        "#ifndef ASSAY_DECLARED\n#include <assay/trace/model_definitions.hpp>\n#endif\n",
     "include/assay/trace/recorder.hpp": START + "#include <assay/core/device.hpp>\n",
     "include/assay/report/trace_table.hpp": START + "#include <assay/trace/model.hpp>\n",
     "include/assay/report/json.hpp": FIRST + "#include <nlohmann/json.hpp>\n",
@@ -58,6 +58,7 @@ BROKEN = [
     (LOW, "#define LOW 1\n", "no macros"),
     (LOW, "#ifdef LOW\n#endif\n", "no #if"),
     (LOW, "#ifndef ASSAY_COMPILED\n#include <assay/core/device_definitions.hpp>\n#endif\n", "no #if"),
+    (LOW, "#ifndef ASSAY_DECLARED\n#include <assay/core/device_definitions.hpp>\n#endif\n", "no #if"),
     ("include/assay/core/device_definitions.hpp", FIRST, "no files of src/ include it"),
     (LOW, "//\n" * 350, "at most 350 lines"),
     (LOW, "// " + "x" * 100 + "\n", "columns"),

@@ -345,6 +345,6 @@ class setup {
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/arrays/setup_definitions.hpp>
 #endif

@@ -262,6 +262,6 @@ auto factory(F make) {
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/callables/callable_definitions.hpp>
 #endif

@@ -16,6 +16,6 @@ void write_chrome(model const& trace, std::filesystem::path const& path);
 
 }  // namespace assay::trace
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/chrome/chrome_definitions.hpp>
 #endif

@@ -15,6 +15,6 @@ tracing cupti_tracing(void (*write_sqlite)(trace::model const&,
 
 }  // namespace assay::cli
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/cli/cupti_tracing_definitions.hpp>
 #endif

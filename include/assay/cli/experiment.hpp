@@ -190,6 +190,6 @@ int experiment(int argc, char const* const* argv, std::string const& question, A
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/cli/experiment_definitions.hpp>
 #endif

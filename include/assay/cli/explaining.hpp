@@ -47,6 +47,6 @@ class explaining : public traces {
 
 }  // namespace assay::cli
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/cli/explaining_definitions.hpp>
 #endif

@@ -57,6 +57,6 @@ exit_code judge(measure::comparison const& all, std::vector<std::string> const& 
 
 }  // namespace assay::cli
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/cli/gate_definitions.hpp>
 #endif

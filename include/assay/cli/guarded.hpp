@@ -32,6 +32,6 @@ int guarded(
 
 }  // namespace assay::cli
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/cli/guarded_definitions.hpp>
 #endif

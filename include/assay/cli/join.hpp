@@ -23,6 +23,6 @@ measure::comparison join(std::vector<named_comparison> const& parts, double alph
 
 }  // namespace assay::cli
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/cli/join_definitions.hpp>
 #endif

@@ -48,6 +48,6 @@ void write_outputs(options const& of, measure::comparison const& all, std::ostre
 
 }  // namespace assay::cli
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/cli/outputs_definitions.hpp>
 #endif

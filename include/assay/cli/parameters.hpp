@@ -68,6 +68,6 @@ std::vector<point> points_of(std::vector<swept> const& parameters);
 
 }  // namespace assay::cli::detail
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/cli/parameters_definitions.hpp>
 #endif

@@ -49,6 +49,6 @@ void add_option(CLI::App& to, std::string const& name, T& value, std::string con
 
 }  // namespace assay::cli
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/cli/run_definitions.hpp>
 #endif

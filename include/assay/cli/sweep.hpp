@@ -30,6 +30,6 @@ measure::comparison sweep(std::vector<point> const& points, measure::options con
 
 }  // namespace assay::cli
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/cli/sweep_definitions.hpp>
 #endif

@@ -77,6 +77,6 @@ class traces {
 
 }  // namespace assay::cli
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/cli/traces_definitions.hpp>
 #endif

@@ -90,6 +90,6 @@ class nvtx_range {
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/core/nvtx_range_definitions.hpp>
 #endif

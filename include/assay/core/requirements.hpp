@@ -35,3 +35,9 @@
 #else
 #define ASSAY_INLINE inline
 #endif
+
+/// Device code calls no host function, so nvcc's pass for the device reads declarations alone, but
+/// for definitions that launch kernels: it must see which instances of those there are.
+#if defined(ASSAY_COMPILED) || defined(__CUDA_ARCH__)
+#define ASSAY_DECLARED
+#endif

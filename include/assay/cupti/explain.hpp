@@ -65,6 +65,6 @@ trace::explanation explain(Control const& control, Variant const& variant,
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/cupti/explain_definitions.hpp>
 #endif

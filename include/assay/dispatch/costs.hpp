@@ -155,6 +155,6 @@ class costs {
 
 }  // namespace assay::dispatch
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/dispatch/costs_definitions.hpp>
 #endif

@@ -180,6 +180,6 @@ class engine : public detail::deciding_engine<detail::bound_chooser<C>> {
 
 }  // namespace assay::dispatch
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/dispatch/engine_definitions.hpp>
 #endif

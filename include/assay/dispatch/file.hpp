@@ -25,6 +25,6 @@ costs load(std::string const& path);
 
 }  // namespace assay::dispatch
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/dispatch/file_definitions.hpp>
 #endif

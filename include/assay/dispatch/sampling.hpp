@@ -67,6 +67,6 @@ costs calibrate_on(bench& with, measurements found, sampling_options const& opti
 
 }  // namespace assay::dispatch
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/dispatch/sampling_definitions.hpp>
 #endif

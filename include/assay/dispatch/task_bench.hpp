@@ -246,6 +246,6 @@ class task_bench : public any_task_bench {
 
 }  // namespace assay::dispatch
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/dispatch/task_bench_definitions.hpp>
 #endif

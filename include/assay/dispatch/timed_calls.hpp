@@ -93,6 +93,6 @@ timed_calls time_calls(costs const& of, stream_of_calls<T> const& options) {
 
 }  // namespace assay::dispatch
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/dispatch/timed_calls_definitions.hpp>
 #endif

@@ -25,6 +25,6 @@ int all_threads() noexcept;
 
 }  // namespace assay::host
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/host/parallel_for_definitions.hpp>
 #endif

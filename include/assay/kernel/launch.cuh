@@ -73,6 +73,6 @@ void launch(void (*kernel)(Parameters...), launch_shape shape, std::size_t share
 
 }  // namespace assay::kernel
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/kernel/launch_definitions.cuh>
 #endif

@@ -29,6 +29,6 @@ void set_max_dynamic_shared_memory(any_kernel kernel, on::device place, std::siz
 
 }  // namespace assay::kernel
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/kernel/shared_memory_definitions.cuh>
 #endif

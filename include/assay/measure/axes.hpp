@@ -132,6 +132,6 @@ std::vector<std::string> labels_of(Control const& control, Variants const&... va
 
 }  // namespace assay::measure
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/measure/axes_definitions.hpp>
 #endif

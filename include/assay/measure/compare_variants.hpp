@@ -17,6 +17,6 @@ comparison compare_variants(std::vector<variant> const& variants,
 
 }  // namespace assay::measure
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/measure/compare_variants_definitions.hpp>
 #endif

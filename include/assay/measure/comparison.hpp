@@ -304,6 +304,6 @@ using stats::verdict;
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/measure/comparison_definitions.hpp>
 #endif

@@ -19,6 +19,6 @@ std::vector<ceiling> device_ceilings(on::device place);
 
 }  // namespace assay::measure
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/measure/device_watch_definitions.hpp>
 #endif

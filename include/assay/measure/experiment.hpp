@@ -232,6 +232,6 @@ class experiment {
 
 }  // namespace assay::measure
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/measure/experiment_definitions.hpp>
 #endif

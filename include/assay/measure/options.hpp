@@ -100,6 +100,6 @@ using measure::options;
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/measure/options_definitions.hpp>
 #endif

@@ -20,6 +20,6 @@ table make_report(std::string_view name, view const& rows);
 
 }  // namespace assay::trace
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/nsys/reports_definitions.hpp>
 #endif

@@ -26,6 +26,6 @@ std::string page(std::vector<page_part> const& parts);
 
 }  // namespace assay::report
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/page/page_definitions.hpp>
 #endif

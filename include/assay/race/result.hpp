@@ -106,6 +106,6 @@ using measure::race_result;
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/race/result_definitions.hpp>
 #endif

@@ -15,6 +15,6 @@ std::string json_line(referee_result const& of);
 
 }  // namespace assay::report
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/referee/json_definitions.hpp>
 #endif

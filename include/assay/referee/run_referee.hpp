@@ -50,6 +50,6 @@ referee_result referee(std::vector<std::string> const& problem, std::string cons
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/referee/run_referee_definitions.hpp>
 #endif

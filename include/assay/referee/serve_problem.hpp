@@ -29,6 +29,6 @@ int serve_problem(problem const& of);
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/referee/serve_problem_definitions.hpp>
 #endif

@@ -24,6 +24,6 @@ std::ostream& operator<<(std::ostream& out, referee_result const& of);
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/referee/text_definitions.hpp>
 #endif

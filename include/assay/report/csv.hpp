@@ -22,6 +22,6 @@ void cells(std::ostream& out, measure::comparison const& all);
 
 }  // namespace assay::report::csv
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/report/csv_definitions.hpp>
 #endif

@@ -36,6 +36,6 @@ std::ostream& operator<<(std::ostream& out, explanation const& of);
 
 }  // namespace assay::trace
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/report/explanation_definitions.hpp>
 #endif

@@ -30,6 +30,6 @@ measure::comparison parse_json(std::string_view text);
 
 }  // namespace assay::report
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/report/json_definitions.hpp>
 #endif

@@ -29,6 +29,6 @@ std::string junit(std::string const& suite, std::vector<junit_line> const& cases
 
 }  // namespace assay::report
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/report/junit_definitions.hpp>
 #endif

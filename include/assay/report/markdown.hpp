@@ -14,6 +14,6 @@ std::string markdown(measure::comparison const& all, measure::comparison const* 
 
 }  // namespace assay::report
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/report/markdown_definitions.hpp>
 #endif

@@ -210,6 +210,6 @@ inline std::string short_text(comparison const& all) {
 
 }  // namespace assay::report
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/report/short_text_definitions.hpp>
 #endif

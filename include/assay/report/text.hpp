@@ -38,6 +38,6 @@ std::ostream& operator<<(std::ostream& out, full_report const& all);
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/report/text_definitions.hpp>
 #endif

@@ -24,6 +24,6 @@ void json_table(std::ostream& out, trace::table const& of);
 
 }  // namespace assay::report
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/report/trace_table_definitions.hpp>
 #endif

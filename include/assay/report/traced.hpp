@@ -31,6 +31,6 @@ measure::traced_difference traced_record(trace::explanation const& of, std::size
 
 }  // namespace assay::report
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/report/traced_definitions.hpp>
 #endif

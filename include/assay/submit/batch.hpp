@@ -61,6 +61,6 @@ inline constexpr char const* while_draining =
 
 }  // namespace assay::submit
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/submit/batch_definitions.hpp>
 #endif

@@ -58,6 +58,6 @@ class thread_team {
 
 }  // namespace assay::submit
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/submit/thread_team_definitions.hpp>
 #endif

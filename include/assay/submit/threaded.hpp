@@ -188,6 +188,6 @@ static_assert(submission_mode<serialized>);
 
 }  // namespace assay::submit
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/submit/threaded_definitions.hpp>
 #endif

@@ -114,6 +114,6 @@ explanation explain_traces(variant_evidence control, variant_evidence variant,
 
 }  // namespace assay::trace
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/trace/explanation_definitions.hpp>
 #endif

@@ -81,6 +81,6 @@ class sizes {
 
 }  // namespace assay
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/verify/sizes_definitions.hpp>
 #endif

@@ -177,6 +177,6 @@ constexpr std::size_t size_of(std::int64_t count) noexcept {
 
 }  // namespace assay::workloads
 
-#ifndef ASSAY_COMPILED
+#ifndef ASSAY_DECLARED
 #include <assay/workload/array_workload_definitions.hpp>
 #endif
