@@ -60,7 +60,7 @@ class expected_elements final : public expectation {
     auto const size = of.rows.leading_dimension == 0 ? size_ : of.rows.rows * of.rows.columns;
     bool const some = sample_.elements > 0 && sample_.elements < size;
     if (some) {
-      drawn = draw_sample(size_, of.rows, sample_.elements, random_bits(sample_.seed, checks_++));
+      drawn = draw_sample(size_, of.rows, sample_.elements, random_bits(sample_.seed, passed_));
     } else if (!values_) {
       values_ =
           naming_array(of.index, [&] { return kept_values(right_, size_, shared_, of.index); });
@@ -91,7 +91,10 @@ class expected_elements final : public expectation {
       auto const ulp = ulp_of(right_.type, wanted_as_double(at, 0));
       of.worst = {wrong.of_share / ulp, wrong.share, of.index, wrong.at_share};
     }
-    if (wrong.count == 0) { return std::nullopt; }
+    if (wrong.count == 0) {
+      ++passed_;
+      return std::nullopt;
+    }
     return place_in(of.rows, wrong.first, of.index) + words + "; " + std::to_string(wrong.count) +
            " of " + (some ? "a sample of " + std::to_string(drawn.size()) + " of " : "") +
            std::to_string(size) +
@@ -311,7 +314,7 @@ class expected_elements final : public expectation {
   bool has_rule_;
   shared_place shared_;
   sample_of sample_;
-  std::uint64_t checks_ = 0;            // each check draws another sample
+  std::uint64_t passed_ = 0;  // checks: each draws another sample, and a failure is found again
   right_values_memo::values values_{};  // of the whole-array form, and those that are shared
 };
 
