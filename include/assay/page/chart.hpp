@@ -83,6 +83,12 @@ inline std::string bar_key(std::size_t style) {
          detail::style_class(style) + "\" width=\"14\" height=\"12\"/></svg>";
 }
 
+/// The sign of a step of a waterfall in a legend.
+inline std::string step_key(std::string_view kind) {
+  return "<svg class=\"key\" width=\"14\" height=\"12\" aria-hidden=\"true\"><rect class=\"step " +
+         std::string{kind} + "\" width=\"14\" height=\"12\"/></svg>";
+}
+
 /// A chart under construction. Values that are not finite are left out.
 class chart {
  public:
@@ -174,6 +180,11 @@ class chart {
               "bar " + detail::style_class(style), text);
   }
 
+  /// A step of a waterfall: "more", "less" or "unsure" is its kind.
+  void step(double low, double high, std::string_view kind, std::string const& text) {
+    rectangle(over_, left(low), 20, left(high) - left(low), 60, "step " + std::string{kind}, text);
+  }
+
   /// An interval without a marker, as over the end of a bar; none where an end is NaN.
   void whisker(double low, double high, double y) {
     if (std::isnan(low) || std::isnan(high)) { return; }
@@ -204,7 +215,8 @@ class chart {
         "<svg class=\"view\" width=\"100%\" height=\"100%\" preserveAspectRatio=\"none\" "
         "viewBox=\"0 0 " +
         exact(width) + " " + exact(height) + "\" data-width=\"" + exact(width) +
-        "\" data-factor=\"" + exact(factor) + "\">" + markup + "</svg>";
+        "\" data-factor=\"" + exact(factor) + "\"><rect class=\"ground\" width=\"" + exact(width) + "\" height=\"" + exact(height) + "\"/>" +
+        markup + "</svg>";
   }
 
   /// The element as wide as its place on a page. Its id and those made of it must be unique there.

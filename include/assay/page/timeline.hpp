@@ -23,7 +23,7 @@ namespace assay::report::detail {
 
 /// The style of a kind of spans. An unknown kind has the style of ranges.
 inline std::size_t span_style(std::string_view kind) {
-  constexpr std::array<std::string_view, 5> kinds{"kernel", "copy", "set", "range", "graph"};
+  constexpr std::array<std::string_view, 6> kinds{"kernel", "copy", "set", "range", "graph", "call"};
   auto const at = std::ranges::find(kinds, kind);
   return at == kinds.end() ? 3 : static_cast<std::size_t>(at - kinds.begin());
 }
@@ -62,20 +62,22 @@ inline std::vector<measure::timeline_span> drawn_spans(measure::timeline const& 
   return spans;
 }
 
-/// The paths of spans, one for each name, so that a name and its hint stand in the page once.
+/// The spans, grouped by name. Each has its duration as a hint.
 inline std::string span_paths(measure::timeline const& of,
                               std::vector<measure::timeline_span> const& spans) {
   std::map<int, std::string> paths;
   for (auto const& each : spans) {
     auto const length = std::to_string(each.length_ns);
-    paths[each.name] += "M" + std::to_string(each.begin_ns) + " " + std::to_string(each.lane) +
-                        ".15h" + length + "v.7h-" + length + "z";
+    auto const at = static_cast<std::size_t>(each.name);
+    paths[each.name] += "<path d=\"M" + std::to_string(each.begin_ns) + " " +
+                        std::to_string(each.lane) + ".15h" + length + "v.7h-" + length +
+                        "z\"><title>" + escaped(of.kinds[at] + ": " + of.names[at] + ", ") +
+                        duration(static_cast<double>(each.length_ns) * 1e-9) + "</title></path>";
   }
   std::string text;
   for (auto const& [name, path] : paths) {
-    auto const at = static_cast<std::size_t>(name);
-    text += "<path class=\"bar " + style_class(span_style(of.kinds[at])) + "\" d=\"" + path +
-            "\"><title>" + escaped(of.kinds[at] + ": " + of.names[at]) + "</title></path>";
+    auto const kind = span_style(of.kinds[static_cast<std::size_t>(name)]);
+    text += "<g class=\"bar " + style_class(kind) + "\">" + path + "</g>";
   }
   return text;
 }
@@ -125,14 +127,14 @@ inline std::string zoom_buttons(std::string const& of) {
          "</div>";
 }
 
-/// The timeline of the batch of one variant; empty where the record has none.
+/// The timeline of the batch of one variant over `whole_ns`; empty where the record has none.
 inline std::string timeline_figure(measure::comparison const& all,
-                                   measure::traced_variant const& of, page_ids& ids,
-                                   page_budget const& budget) {
+                                   measure::traced_variant const& of, std::int64_t whole_ns,
+                                   page_ids& ids, page_budget const& budget) {
   auto const& line = of.timeline;
   auto const spans = drawn_spans(line, budget.marks);
   if (spans.empty() || line.length_ns <= 0) { return {}; }
-  auto const length = static_cast<double>(line.length_ns);
+  auto const length = static_cast<double>(whole_ns);
   auto const unit = unit_for(length * 1e-9);
   axis x{.label = std::string{unit.name} + " since the batch began",
          .high = length,
@@ -185,14 +187,18 @@ inline std::string traced_section(measure::comparison const& all, page_ids& ids,
                         escaped(label_at(all, each.control.variant))) +
             waterfall(all, each, ids, budget) + element("h4", "", "Idle time by cause") +
             idle_by_cause(all, each, ids, budget);
+    auto const whole_ns =
+        std::max(each.control.timeline.length_ns, each.variant.timeline.length_ns);
+    text += "<div class=\"timelines\">";  // of one time scale; they zoom together
     for (auto const* side : {&each.control, &each.variant}) {
       if (!side->bound.empty()) {
         text += element("p", "",
                         escaped(label_at(all, side->variant) + " is bound by " + side->bound +
                                 ": " + side->bound_reason + "."));
       }
-      text += timeline_figure(all, *side, ids, budget);
+      text += timeline_figure(all, *side, whole_ns, ids, budget);
     }
+    text += "</div>";
   }
   return text.empty() ? text : title_of("Where the time goes") + text;
 }

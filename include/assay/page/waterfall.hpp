@@ -109,8 +109,8 @@ inline std::string waterfall_row(waterfall_step const& step, double from, axis c
     strip.rule_x(to);
     strip.marks({{.x = to, .y = 0.5, .text = words}}, 0);
   } else {
-    auto const style = step.change.ns > 0 ? std::size_t{1} : std::size_t{4};
-    strip.bar(std::min(from, to), std::max(from, to), 0.5, 0.6, step.clear ? style : 2, words);
+    strip.step(std::min(from, to), std::max(from, to),
+               !step.clear ? "unsure" : step.change.ns > 0 ? "more" : "less", words);
     strip.whisker(from + step.change.low_ns, from + step.change.high_ns, 0.5);
   }
   return strip_row(escaped(step.name), strip.svg(ids.next()), escaped(words));
@@ -171,7 +171,13 @@ inline std::string waterfall(measure::comparison const& all, measure::traced_dif
   return element("p", "soft",
                  "From the time of " + escaped(label_at(all, of.control.variant)) + " to that of " +
                      escaped(label_at(all, of.variant.variant)) + ", by part. " + held) +
-         strip_list(rows, x, ids) + parts_table(of).folded("parts of the difference", budget.marks);
+         element("ul", "legend",
+                 element("li", "", step_key("more") + "takes longer") +
+                     element("li", "", step_key("less") + "takes less time") +
+                     element("li", "", step_key("unsure") + "not distinguishable from zero") +
+                     element("li", "", chart_key(0) + "the whole time of a variant")) +
+         element("div", "waterfall", strip_list(rows, x, ids)) +
+         parts_table(of).folded("parts of the difference", budget.marks);
 }
 
 /// Idle time of both variants by cause, as bars and as a table.
