@@ -180,7 +180,7 @@ class chart {
               "bar " + detail::style_class(style), text);
   }
 
-  /// A step of a waterfall: "more", "less" or "unsure" is its kind.
+  /// A step of a waterfall: "more", "less", "tracing" or "unsure" is its kind.
   void step(double low, double high, std::string_view kind, std::string const& text) {
     rectangle(over_, left(low), 20, left(high) - left(low), 60, "step " + std::string{kind}, text);
   }
@@ -215,8 +215,8 @@ class chart {
         "<svg class=\"view\" width=\"100%\" height=\"100%\" preserveAspectRatio=\"none\" "
         "viewBox=\"0 0 " +
         exact(width) + " " + exact(height) + "\" data-width=\"" + exact(width) +
-        "\" data-factor=\"" + exact(factor) + "\"><rect class=\"ground\" width=\"" + exact(width) + "\" height=\"" + exact(height) + "\"/>" +
-        markup + "</svg>";
+        "\" data-factor=\"" + exact(factor) + "\"><rect class=\"ground\" width=\"" + exact(width) +
+        "\" height=\"" + exact(height) + "\"/>" + markup + "</svg>";
   }
 
   /// The element as wide as its place on a page. Its id and those made of it must be unique there.

@@ -29,8 +29,8 @@ inline std::optional<std::pair<std::size_t, std::size_t>> two_of(measure::findin
 /// The choice among variants that findings connect.
 struct choice_of_group {
   std::vector<std::size_t> variants;
-  std::vector<std::size_t> left;  ///< those that no other one is proven to beat
-  std::string word;               ///< why nothing is chosen: a verdict; empty with a winner
+  std::vector<std::size_t> left;         ///< those that no other one is proven to beat
+  std::string word;                      ///< why nothing is chosen: a verdict; empty with a winner
   measure::finding const* by = nullptr;  ///< the winner's smallest proven difference
   std::optional<std::size_t> winner() const {
     return word.empty() && left.size() == 1 ? std::optional{left.front()} : std::nullopt;
@@ -112,8 +112,8 @@ inline std::vector<choice_of_group> choices_of(measure::comparison const& all) {
     for (std::size_t i = 0; i < members.size(); ++i) {
       bool beaten = false;
       for (std::size_t j = 0; j < members.size(); ++j) {
-        beaten = beaten || (i != j && most[j][members[i]] < 1 &&
-                            most[i][members[j]] > 1 + all.margin);
+        beaten =
+            beaten || (i != j && most[j][members[i]] < 1 && most[i][members[j]] > 1 + all.margin);
       }
       if (!beaten) { group.left.push_back(members[i]); }
     }
@@ -129,9 +129,8 @@ inline std::vector<choice_of_group> choices_of(measure::comparison const& all) {
       wrong = wrong || each.outcome == measure::verdict::wrong_answer;
       auto const who = *two_of(each, all.variants.size());
       auto const size = [](auto const& of) { return std::abs(std::log(of.effect.ratio)); };
-      bool const of_winner =
-          group.left.size() == 1 && stats::is_sign(each.outcome) &&
-          (who.first == group.left.front() || who.second == group.left.front());
+      bool const of_winner = group.left.size() == 1 && stats::is_sign(each.outcome) &&
+                             (who.first == group.left.front() || who.second == group.left.front());
       if (of_winner && (group.by == nullptr || size(each) < size(*group.by))) { group.by = &each; }
     }
     if (wrong) {
@@ -154,8 +153,9 @@ inline std::vector<bool> chosen(measure::comparison const& all) {
 }
 
 /// `8.82 % less time than scalar [8.70, 8.91]`: the winner of a group against the nearest variant
-/// that it was compared with.
-inline std::string gain_text(measure::comparison const& all, choice_of_group const& of) {
+/// that it was compared with. `names` has a name for each variant.
+inline std::string gain_text(measure::comparison const& all, choice_of_group const& of,
+                             std::vector<std::string> const& names) {
   if (of.by == nullptr) { return "proven by its intervals against others"; }
   auto const who = *two_of(*of.by, all.variants.size());
   bool const variant = who.second == of.left.front();
@@ -164,8 +164,8 @@ inline std::string gain_text(measure::comparison const& all, choice_of_group con
   auto const saved = [&](double each) { return 1 - (variant ? each : 1 / each); };
   auto const decimals = percent_decimals(saved(ratio));
   auto const shown = [&](double each) { return fixed(100 * saved(each), decimals); };
-  return shown(ratio) + " % less time than " + all.variants[variant ? who.first : who.second].label +
-         " [" + shown(variant ? high : low) + ", " + shown(variant ? low : high) + "]";
+  return shown(ratio) + " % less time than " + names[variant ? who.first : who.second] + " [" +
+         shown(variant ? high : low) + ", " + shown(variant ? low : high) + "]";
 }
 
 /// What the winner saves in a launch, and the memory that it holds where the other one holds less.
@@ -183,7 +183,9 @@ inline std::string price_text(measure::comparison const& all, choice_of_group co
   }
   auto const &mine = all.variants[winner].memory, &others = all.variants[other].memory;
   if (mine && others) {
-    auto const held = [](auto const& each) { return each.reserved_bytes.value_or(each.peak_bytes); };
+    auto const held = [](auto const& each) {
+      return each.reserved_bytes.value_or(each.peak_bytes);
+    };
     auto const a = static_cast<double>(held(*mine)), b = static_cast<double>(held(*others));
     if (std::abs(a - b) > 0.01 * std::max(a, b)) {
       text += (text.empty() ? "It" : ", and it") + std::string{" holds "} + byte_size(a) +
@@ -194,15 +196,17 @@ inline std::string price_text(measure::comparison const& all, choice_of_group co
 }
 
 /// Why nothing is chosen among the variants of a group.
-inline std::string no_choice_text(measure::comparison const& all, choice_of_group const& of) {
+inline std::string no_choice_text(measure::comparison const& all, choice_of_group const& of,
+                                  std::vector<std::string> const& labels) {
   constexpr std::size_t most_names = 4;
   if (of.word == "WRONG ANSWER") { return "a result is wrong, so no time counts"; }
   std::string names;
   for (std::size_t i = 0; i < std::min(of.left.size(), most_names); ++i) {
-    names += (i == 0 ? "" : i + 1 == of.left.size() ? " and " : ", ") +
-             all.variants[of.left[i]].label;
+    names += (i == 0 ? "" : i + 1 == of.left.size() ? " and " : ", ") + labels[of.left[i]];
   }
-  if (of.left.size() > most_names) { names += " and " + count(of.left.size() - most_names) + " more"; }
+  if (of.left.size() > most_names) {
+    names += " and " + count(of.left.size() - most_names) + " more";
+  }
   return (of.word == "EQUIVALENT"
               ? "no difference that matters (" + setting_percent(all.margin) + ") between "
               : "no difference proven between ") +

@@ -21,7 +21,7 @@ namespace assay::report::detail {
 struct choice_at {
   std::vector<double> at;          ///< the value of each field
   std::vector<std::string> where;  ///< the same in words
-  std::string series;      ///< the winner, or the verdict that prevents one
+  std::string series;              ///< the winner, or the verdict that prevents one
   choice_of_group const* of = nullptr;
 };
 
@@ -51,8 +51,8 @@ inline std::vector<choice_at> choices_by_place(sweep const& of,
 }
 
 /// The first line of a sweep, and the table of its winners.
-inline std::string choice_of_sweep(measure::comparison const& all,
-                                   sweep const& of, std::vector<choice_at> const& places,
+inline std::string choice_of_sweep(measure::comparison const& all, sweep const& of,
+                                   std::vector<choice_at> const& places,
                                    page_budget const& budget) {
   constexpr std::size_t most_stretches = 6, most_rows = 16;
   std::vector<std::string> head;
@@ -64,8 +64,7 @@ inline std::string choice_of_sweep(measure::comparison const& all,
   for (std::size_t i = 0; i < places.size();) {
     auto last = i;
     auto const same = [&](choice_at const& next) {
-      return next.series == places[i].series &&
-             (!several_lines || next.at[1] == places[i].at[1]);
+      return next.series == places[i].series && (!several_lines || next.at[1] == places[i].at[1]);
     };
     while (last + 1 < places.size() && same(places[last + 1])) { ++last; }
     auto const& first = places[i];
@@ -83,14 +82,16 @@ inline std::string choice_of_sweep(measure::comparison const& all,
       row.emplace_back(each.where[i], each.at[i]);
     }
     row.emplace_back(each.series);
-    row.emplace_back(won ? gain_text(all, *each.of) : no_choice_text(all, *each.of));
+    row.emplace_back(won ? gain_text(all, *each.of, of.series)
+                         : no_choice_text(all, *each.of, of.series));
     rows.add(std::move(row));
   }
   std::string line = "Choose by " + of.fields[0].name + ". ";
   if (stretches.size() == 1) {
-    line = places.front().of->winner() ? "Choose " + places.front().series + " at every " + of.fields[0].name + "."
-                                       : "No difference is proven at any " + of.fields[0].name +
-                                         ": choose by other grounds.";
+    line =
+        places.front().of->winner()
+            ? "Choose " + places.front().series + " at every " + of.fields[0].name + "."
+            : "No difference is proven at any " + of.fields[0].name + ": choose by other grounds.";
   } else {
     for (std::size_t i = 0; i < std::min(stretches.size(), most_stretches); ++i) {
       line += (i == 0 ? "" : "; ") + stretches[i];
@@ -100,9 +101,10 @@ inline std::string choice_of_sweep(measure::comparison const& all,
                 : ".";
   }
   line += " Each is sure at " + setting_percent(1 - all.alpha) + ", all together.";
-  return element("p", "choice", escaped(line)) +
-         (places.size() <= most_rows ? rows.html("choice at each " + of.fields[0].name, most_rows)
-                                     : rows.folded("choice at each " + of.fields[0].name, budget.marks));
+  return element("p", "choice", unbroken(escaped(line))) +
+         (places.size() <= most_rows
+              ? rows.html("choice at each " + of.fields[0].name, most_rows)
+              : rows.folded("choice at each " + of.fields[0].name, budget.marks));
 }
 
 /// The variant to choose, by how much, how sure, and what that saves; or that nothing is proven.
@@ -113,21 +115,24 @@ inline std::string choice_section(measure::comparison const& all, page_budget co
     auto const places = choices_by_place(*found, groups);
     if (!places.empty()) { return choice_of_sweep(all, *found, places, budget); }
   }
+  std::vector<std::string> labels;
+  for (auto const& each : all.variants) { labels.push_back(each.label); }
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(groups.size(), 4); ++i) {
     auto const& each = groups[i];
     if (auto const winner = each.winner()) {
       auto const sure = each.by == nullptr ? 1 - all.alpha : each.by->effect.confidence;
       auto const price = price_text(all, each);
-      text += element("p", "choice",
-                      "Choose " + element("b", "verdict faster", escaped(all.variants[*winner].label)) +
-                          ": " + escaped(gain_text(all, each)) + ", sure at " +
-                          setting_percent(sure) + ". " + escaped(price));
+      text += element(
+          "p", "choice",
+          "Choose " + element("b", "verdict faster", escaped(all.variants[*winner].label)) + ": " +
+              unbroken(escaped(gain_text(all, each, labels)) + ", sure at " +
+                       setting_percent(sure) + ". " + escaped(price)));
     } else {
-      text += element("p", "choice",
-                      element("b", each.word == "WRONG ANSWER" ? "verdict wrong" : "verdict open",
-                              each.word) +
-                          ": " + escaped(no_choice_text(all, each)) + ".");
+      text += element(
+          "p", "choice",
+          element("b", each.word == "WRONG ANSWER" ? "verdict wrong" : "verdict open", each.word) +
+              ": " + unbroken(escaped(no_choice_text(all, each, labels))) + ".");
     }
   }
   return text;

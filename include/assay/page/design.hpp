@@ -287,11 +287,11 @@ inline std::vector<figure> heat_maps(measure::comparison const& all, sweep const
       drawn.heat(at(columns, of.fields[1]), at(rows, of.fields[0]), scale.share(median),
                  duration(median) + (best[v] ? " *" : ""), all.variants[v].label);
     }
-    made.push_back(
-        {title,
-         {},
-         drawn.svg(ids.next()),
-         "Median, " + clock_name(all.primary) + ". *: the variant to choose among those that it was compared with."});
+    made.push_back({title,
+                    {},
+                    drawn.svg(ids.next()),
+                    "Median, " + clock_name(all.primary) +
+                        ". *: the variant to choose among those that it was compared with."});
   }
   return made;
 }
@@ -318,8 +318,7 @@ inline html_table sweep_table(measure::comparison const& all, sweep const& of) {
                {to_string(all.primary), time_cell(all.variants[v].on(all.primary).median),
                 found == nullptr ? html_cell{"-"}
                                  : html_cell{effect_and_interval(*found), found->effect.ratio},
-                dominated[v].empty() ? "-" : dominated[v],
-                best[v] ? "*" : "-"});
+                dominated[v].empty() ? "-" : dominated[v], best[v] ? "*" : "-"});
     rows.add(std::move(row));
   }
   return rows;

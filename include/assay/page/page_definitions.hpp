@@ -30,14 +30,6 @@ namespace assay::report {
 
 namespace detail {
 
-/// The text with each number and its sign of per cent on one line.
-inline std::string unbroken(std::string text) {
-  for (auto at = text.find(" %"); at != std::string::npos; at = text.find(" %", at)) {
-    text.replace(at, 1, "\xC2\xA0");
-  }
-  return text;
-}
-
 inline std::string bullets(std::vector<std::string> const& lines) {
   std::string items;
   for (auto const& each : lines) { items += element("li", "", escaped(each)); }
@@ -61,7 +53,8 @@ inline std::string head_section(measure::comparison const& all, page_budget cons
   std::string typical;
   for (auto const& line : typical_lines(all)) { typical += paragraph(line); }
   return element("h1", "", escaped(all.title.empty() ? "comparison" : all.title)) +
-         choice_section(all, budget) + element("p", "headline", word + unbroken(escaped(first.sentence))) + typical +
+         choice_section(all, budget) +
+         element("p", "headline", word + unbroken(escaped(first.sentence))) + typical +
          paragraph(facts, "soft") + paragraph(results_line(all), "soft") +
          paragraph(origin_text(all), "soft") +
          paragraph(told ? "" : "Ended early: " + all.failure) +

@@ -13,11 +13,11 @@ namespace assay::report {
 inline constexpr std::string_view chart_style = R"(
 :root{color-scheme:light dark;--page:#fff;--ink:#1b1f24;--soft:#57606a;--line:#d8dde3;
 --band:#e9edf2;
---s0:#1d5fa6;--s1:#b8500a;--s2:#23784a;--s3:#84399a;--s4:#7d6200;--s5:#ab2346}
+--s0:#1d5fa6;--s1:#b8500a;--s2:#23784a;--s3:#84399a;--s4:#7d6200;--s5:#ab2346;--cyan:#127a8c}
 @media (prefers-color-scheme:dark){:root{--page:#15181c;--ink:#e7eaed;--soft:#a0a9b4;--line:#363d46;
---band:#272e36;--s0:#74b4ff;--s1:#ff9f5c;--s2:#63d193;--s3:#d7a0ff;--s4:#e2c450;--s5:#ff869d}}
+--band:#272e36;--s0:#74b4ff;--s1:#ff9f5c;--s2:#63d193;--s3:#d7a0ff;--s4:#e2c450;--s5:#ff869d;--cyan:#5cd6e8}}
 @media print{:root{color-scheme:light;--page:#fff;--ink:#000;--soft:#333;--line:#bbb;--band:#e4e4e4;
---s0:#1d5fa6;--s1:#b8500a;--s2:#23784a;--s3:#84399a;--s4:#7d6200;--s5:#ab2346}}
+--s0:#1d5fa6;--s1:#b8500a;--s2:#23784a;--s3:#84399a;--s4:#7d6200;--s5:#ab2346;--cyan:#127a8c}}
 .s0{--c:var(--s0);--d:none}.s1{--c:var(--s1);--d:7 3}.s2{--c:var(--s2);--d:2 3}
 .s3{--c:var(--s3);--d:9 3 2 3}.s4{--c:var(--s4);--d:14 4}.s5{--c:var(--s5);--d:4 2 1 2 1 2}
 svg.chart,svg.chart svg{overflow:visible}
@@ -39,8 +39,10 @@ svg .mark path{fill:var(--c);stroke:var(--page);stroke-width:.8}
 svg .mark.open path{fill:var(--page);stroke:var(--c);stroke-width:1.8}
 svg .bar{fill:var(--c);stroke:var(--c)}svg .bar.s1{fill-opacity:.55}svg .bar.s2{fill-opacity:.15}
 svg .step.more{fill:var(--s1)}svg .step.less{fill:var(--s2)}
+svg .step.tracing{fill:var(--soft);fill-opacity:.55}
 svg .step.unsure{fill:var(--band);stroke:var(--soft);stroke-dasharray:3 2}
 svg.chart svg.view{touch-action:pan-y;cursor:grab;overflow:hidden}svg .ground{fill:transparent}svg .view .bar path{vector-effect:non-scaling-stroke}
+svg .view .bar,svg.key .span{fill-opacity:1}.range-allocation{--c:var(--cyan)}
 svg .view .bar{stroke-width:.6;stroke-opacity:.7}
 svg .heat rect{fill:var(--s0);fill-opacity:calc(.06 + .5*var(--shade));stroke:var(--page);
 stroke-width:2}
@@ -58,7 +60,7 @@ h1{font-size:1.15rem;font-weight:600;color:var(--soft);margin:0 0 6px}
 h2{font-size:1.15rem;margin:44px 0 10px;padding-top:14px;border-top:1px solid var(--line)}
 h3{font-size:1.05rem;margin:26px 0 6px}h4{font-size:.9375rem;margin:20px 0 6px}
 nav{font-size:.875rem}
-.choice{font-size:1.5rem;line-height:1.35;margin:0 0 10px;max-width:46em}
+.choice{font-size:1.5rem;line-height:1.35;margin:0 0 10px;max-width:50em}.choice .verdict{white-space:normal}
 .headline{font-size:1.125rem;line-height:1.4;margin:0 0 10px;max-width:56em}
 .soft,.note,.left-out,.legend{color:var(--soft);font-size:.875rem}
 p{margin:6px 0;max-width:62em}

@@ -17,15 +17,32 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay::report::detail {
 
-/// The style of a kind of spans. An unknown kind has the style of ranges.
-inline std::size_t span_style(std::string_view kind) {
-  constexpr std::array<std::string_view, 6> kinds{"kernel", "copy", "set", "range", "graph", "call"};
-  auto const at = std::ranges::find(kinds, kind);
-  return at == kinds.end() ? 3 : static_cast<std::size_t>(at - kinds.begin());
+/// The kinds of spans, in the order of a legend, each with the class of its colour: that of its
+/// category in NVTX. An unknown kind looks like a range.
+inline constexpr std::array<std::pair<std::string_view, std::string_view>, 11> span_kinds{
+    {{"kernel", "s2"},
+     {"graph", "s2"},
+     {"copy", "s4"},
+     {"set", "s1"},
+     {"call", "s0"},
+     {"range", "s3"},
+     {"range, CPU", "s0"},
+     {"range, GPU", "s2"},
+     {"range, transfer", "s4"},
+     {"range, measurement", "s5"},
+     {"range, allocation", "range-allocation"}}};
+inline std::size_t span_rank(std::string_view kind) {
+  auto const at =
+      std::ranges::find(span_kinds, kind, &std::pair<std::string_view, std::string_view>::first);
+  return at == span_kinds.end() ? 5 : static_cast<std::size_t>(at - span_kinds.begin());
+}
+inline std::string span_class(std::string_view kind) {
+  return std::string{span_kinds[span_rank(kind)].second};
 }
 
 /// A file name as a relative address: all but plain characters are encoded, so that a name cannot
@@ -76,8 +93,8 @@ inline std::string span_paths(measure::timeline const& of,
   }
   std::string text;
   for (auto const& [name, path] : paths) {
-    auto const kind = span_style(of.kinds[static_cast<std::size_t>(name)]);
-    text += "<g class=\"bar " + style_class(kind) + "\">" + path + "</g>";
+    text += "<g class=\"bar " + span_class(of.kinds[static_cast<std::size_t>(name)]) + "\">" +
+            path + "</g>";
   }
   return text;
 }
@@ -152,10 +169,13 @@ inline std::string timeline_figure(measure::comparison const& all,
     auto const& kind = line.kinds[static_cast<std::size_t>(each.name)];
     if (std::ranges::find(kinds, kind) == kinds.end()) { kinds.push_back(kind); }
   }
-  std::ranges::sort(kinds, {}, span_style);
+  std::ranges::sort(kinds, {}, span_rank);
   std::string keys;
   for (auto const& each : kinds) {
-    keys += element("li", "", bar_key(span_style(each)) + escaped(each));
+    keys += element("li", "",
+                    "<svg class=\"key\" width=\"14\" height=\"12\" aria-hidden=\"true\"><rect "
+                    "class=\"bar span " +
+                        span_class(each) + "\" width=\"14\" height=\"12\"/></svg>" + escaped(each));
   }
   auto const kept = "It shows " + count(spans.size()) + " spans";
   auto const left = line.left_out + (line.spans.size() - spans.size());
