@@ -43,6 +43,7 @@ struct mark {
 /// The parts of a chart's frame that are drawn.
 struct frame {
   bool x = true, y = true;
+  std::size_t letters = 0;  ///< the least room for labels of y, so that charts below others align
 };
 
 namespace detail {
@@ -308,7 +309,8 @@ inline std::string chart::svg(std::string const& id) const {
   }
   for (double const each : shown_.y ? ticks_of_y() : std::vector<double>{}) {
     auto const text = y_.label_of(each);
-    margin = std::max(margin, width_of(text) + 12);
+    auto const letters = static_cast<int>(std::max(text.size(), shown_.letters));
+    margin = std::max(margin, pixels_of_a_letter * letters + 12);
     if (y_.categories.empty()) { segment(grid, 0, top(each), 100, top(each), "grid"); }
     grid += words(0, top(each), -8, 4, "end", "tick", text);
   }

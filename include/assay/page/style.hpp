@@ -15,7 +15,8 @@ inline constexpr std::string_view chart_style = R"(
 --band:#e9edf2;
 --s0:#1d5fa6;--s1:#b8500a;--s2:#23784a;--s3:#84399a;--s4:#7d6200;--s5:#ab2346;--cyan:#127a8c}
 @media (prefers-color-scheme:dark){:root{--page:#15181c;--ink:#e7eaed;--soft:#a0a9b4;--line:#363d46;
---band:#272e36;--s0:#74b4ff;--s1:#ff9f5c;--s2:#63d193;--s3:#d7a0ff;--s4:#e2c450;--s5:#ff869d;--cyan:#5cd6e8}}
+--band:#272e36;--s0:#74b4ff;--s1:#ff9f5c;--s2:#63d193;--s3:#d7a0ff;--s4:#e2c450;--s5:#ff869d;
+--cyan:#5cd6e8}}
 @media print{:root{color-scheme:light;--page:#fff;--ink:#000;--soft:#333;--line:#bbb;--band:#e4e4e4;
 --s0:#1d5fa6;--s1:#b8500a;--s2:#23784a;--s3:#84399a;--s4:#7d6200;--s5:#ab2346;--cyan:#127a8c}}
 .s0{--c:var(--s0);--d:none}.s1{--c:var(--s1);--d:7 3}.s2{--c:var(--s2);--d:2 3}
@@ -41,7 +42,8 @@ svg .bar{fill:var(--c);stroke:var(--c)}svg .bar.s1{fill-opacity:.55}svg .bar.s2{
 svg .step.more{fill:var(--s1)}svg .step.less{fill:var(--s2)}
 svg .step.tracing{fill:var(--soft);fill-opacity:.55}
 svg .step.unsure{fill:var(--band);stroke:var(--soft);stroke-dasharray:3 2}
-svg.chart svg.view{touch-action:pan-y;cursor:grab;overflow:hidden}svg .ground{fill:transparent}svg .view .bar path{vector-effect:non-scaling-stroke}
+svg.chart svg.view{touch-action:pan-y;cursor:grab;overflow:hidden}svg .ground{fill:transparent}
+svg .view .bar path{vector-effect:non-scaling-stroke}
 svg .view .bar,svg.key .span{fill-opacity:1}.range-allocation{--c:var(--cyan)}
 svg .view .bar{stroke-width:.6;stroke-opacity:.7}
 svg .heat rect{fill:var(--s0);fill-opacity:calc(.06 + .5*var(--shade));stroke:var(--page);
@@ -60,7 +62,8 @@ h1{font-size:1.15rem;font-weight:600;color:var(--soft);margin:0 0 6px}
 h2{font-size:1.15rem;margin:44px 0 10px;padding-top:14px;border-top:1px solid var(--line)}
 h3{font-size:1.05rem;margin:26px 0 6px}h4{font-size:.9375rem;margin:20px 0 6px}
 nav{font-size:.875rem}
-.choice{font-size:1.5rem;line-height:1.35;margin:0 0 10px;max-width:50em}.choice .verdict{white-space:normal}
+.choice{font-size:1.5rem;line-height:1.35;margin:0 0 10px;max-width:50em}
+.choice .verdict{white-space:normal}
 .headline{font-size:1.125rem;line-height:1.4;margin:0 0 10px;max-width:56em}
 .soft,.note,.left-out,.legend{color:var(--soft);font-size:.875rem}
 p{margin:6px 0;max-width:62em}
@@ -92,7 +95,7 @@ details{margin:12px 0}summary{cursor:pointer;color:var(--s0);font-size:.9375rem}
 table{border-collapse:collapse;font-size:.875rem;line-height:1.4;margin:6px 0;overflow-wrap:normal}
 caption{text-align:left;color:var(--soft);padding:2px 0 6px}
 th,td{text-align:left;vertical-align:top;padding:3px 16px 3px 0;border-bottom:1px solid var(--line)}
-td{max-width:30em}td:first-child{min-width:11em}
+td{max-width:30em}td:first-child{min-width:11em}td.n:first-child{min-width:0}
 .n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 th.n{white-space:normal}
 th button{all:unset;cursor:pointer;font-weight:600}
@@ -105,8 +108,10 @@ dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:3px 20px;fon
 dt{color:var(--soft)}dd{margin:0}
 code{font:.9em ui-monospace,monospace;background:var(--band);padding:2px 6px;border-radius:4px}
 @media (max-width:900px){.forest li{grid-template-columns:minmax(0,1fr);gap:4px;padding:9px 0}}
-@media (max-width:720px){main{padding:18px 14px 40px}.choice{font-size:1.25rem}.headline{font-size:1rem}
-.waterfall li{grid-template-columns:minmax(0,1fr)}.waterfall .strip{grid-row:auto}.waterfall .value{text-align:left}
+@media (max-width:720px){main{padding:18px 14px 40px}.choice{font-size:1.25rem}
+.headline{font-size:1rem}
+.waterfall li{grid-template-columns:minmax(0,1fr)}.waterfall .strip{grid-row:auto}
+.waterfall .value{text-align:left}
 dl{grid-template-columns:minmax(0,1fr);gap:0}
 dd{margin-bottom:8px}}
 @media print{body{font-size:11pt}main{max-width:none;padding:0}details:not([open]),nav,

@@ -144,14 +144,30 @@ inline std::string zoom_buttons(std::string const& of) {
          "</div>";
 }
 
-/// The timeline of the batch of one variant over `whole_ns`; empty where the record has none.
+/// What the timelines of a difference have in common, so that they stand below each other.
+struct timeline_frame {
+  std::int64_t length_ns = 0;
+  std::size_t letters = 0;
+};
+inline timeline_frame frame_of(measure::traced_difference const& of) {
+  timeline_frame made;
+  for (auto const* side : {&of.control, &of.variant}) {
+    made.length_ns = std::max(made.length_ns, side->timeline.length_ns);
+    for (auto const& each : side->timeline.lanes) {
+      made.letters = std::max(made.letters, each.size());
+    }
+  }
+  return made;
+}
+
+/// The timeline of the batch of one variant; empty where the record has none.
 inline std::string timeline_figure(measure::comparison const& all,
-                                   measure::traced_variant const& of, std::int64_t whole_ns,
+                                   measure::traced_variant const& of, timeline_frame const& shared,
                                    page_ids& ids, page_budget const& budget) {
   auto const& line = of.timeline;
   auto const spans = drawn_spans(line, budget.marks);
   if (spans.empty() || line.length_ns <= 0) { return {}; }
-  auto const length = static_cast<double>(whole_ns);
+  auto const length = static_cast<double>(shared.length_ns);
   auto const unit = unit_for(length * 1e-9);
   axis x{.label = std::string{unit.name} + " since the batch began",
          .high = length,
@@ -160,8 +176,12 @@ inline std::string timeline_figure(measure::comparison const& all,
   auto lanes = line.lanes;
   std::ranges::reverse(lanes);  // the first one is on top
   auto const title = "Timeline of a batch, " + label_at(all, of.variant);
-  chart drawn{title, "Spans of operations and ranges: the table has them by name.", x,
-              axis_of(lanes), 24 * static_cast<int>(lanes.size())};
+  chart drawn{title,
+              "Spans of operations and ranges: the table has them by name.",
+              x,
+              axis_of(lanes),
+              24 * static_cast<int>(lanes.size()),
+              {true, true, shared.letters}};
   drawn.view(span_paths(line, spans), length, static_cast<double>(lanes.size()),
              unit.factor * 1e-9);
   std::vector<std::string> kinds;
@@ -207,8 +227,7 @@ inline std::string traced_section(measure::comparison const& all, page_ids& ids,
                         escaped(label_at(all, each.control.variant))) +
             waterfall(all, each, ids, budget) + element("h4", "", "Idle time by cause") +
             idle_by_cause(all, each, ids, budget);
-    auto const whole_ns =
-        std::max(each.control.timeline.length_ns, each.variant.timeline.length_ns);
+    auto const shared = frame_of(each);
     text += "<div class=\"timelines\">";  // of one time scale; they zoom together
     for (auto const* side : {&each.control, &each.variant}) {
       if (!side->bound.empty()) {
@@ -216,7 +235,7 @@ inline std::string traced_section(measure::comparison const& all, page_ids& ids,
                         escaped(label_at(all, side->variant) + " is bound by " + side->bound +
                                 ": " + side->bound_reason + "."));
       }
-      text += timeline_figure(all, *side, whole_ns, ids, budget);
+      text += timeline_figure(all, *side, shared, ids, budget);
     }
     text += "</div>";
   }
