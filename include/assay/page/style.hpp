@@ -178,7 +178,7 @@ for (const view of document.querySelectorAll("svg.view")) {
   const box = () => view.parentNode.getBoundingClientRect();
   view.addEventListener("wheel", event => {
     const [begin, , width] = shown(view), now = width * Math.pow(1.002, event.deltaY);
-    if (now > Number(view.dataset.width) && width >= Number(view.dataset.width)) { return; }
+    if (Math.min(now, width) >= Number(view.dataset.width)) { return; }
     event.preventDefault();
     show(view, begin + place(event) * (width - now), now);
   }, {passive: false});
