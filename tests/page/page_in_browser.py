@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-WIDTHS = (360, 760, 1600)
+WIDTHS = (360, 390, 1600)
 SHOWN = ('"schema": "assay.comparison"', '"benchmark": "all_reduce"', '"schema": "assay.dispatch.1"',
          '"schema": "assay.transformer"')  # has a page
 
@@ -159,6 +159,9 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r" if kind == "keyDown" else "",
                       windowsVirtualKeyCode=13)
 
+    def mouse(self, kind, x, y, **more):
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
     def screenshot(self, path):
         height = self.look("document.documentElement.scrollHeight")
         width = self.look("innerWidth")
@@ -203,6 +206,29 @@ def sorting(browser):
         yield f"not descending after Enter: {down}"
 
 
+def wheel_and_drag(browser, whole):
+    """Zooms the first timeline by the wheel and moves it by a drag; all timelines beside it follow."""
+    place = browser.look("""(() => {
+      const view = document.querySelector("[data-zoom]").closest("figure").querySelector(".view");
+      view.scrollIntoView({block: "center"});
+      const box = view.parentNode.getBoundingClientRect();
+      return [box.left + box.width / 2, box.top + box.height / 2];
+    })()""")
+    browser.mouse("mouseWheel", *place, deltaX=0, deltaY=-300)
+    near = browser.look(VIEW)["box"]
+    if not near[2] < whole[2] or abs(near[0] + near[2] / 2 - whole[2] / 2) > whole[2] / 100:
+        yield f"the wheel shows {near} of {whole}"
+    browser.mouse("mousePressed", *place, button="left", clickCount=1)
+    browser.mouse("mouseMoved", place[0] - 40, place[1], button="left", buttons=1)
+    browser.mouse("mouseReleased", place[0] - 40, place[1], button="left", clickCount=1)
+    if not (moved := browser.look(VIEW)["box"])[0] > near[0] or moved[2] != near[2]:
+        yield f"a drag moves {near} to {moved}"
+    beside = browser.look("""Array.from(document.querySelector(".timelines").querySelectorAll(".view"))
+      .map(each => each.getAttribute("viewBox").split(" ").slice(0, 3).join(" "))""")
+    if len(beside) < 2 or len(set(beside)) != 1:
+        yield f"timelines of one difference show {beside}"
+
+
 def zooming(browser):
     """Presses the buttons of the first timeline by mouse and by key, and says what its view does not do."""
     def press(way):
@@ -210,7 +236,7 @@ def zooming(browser):
         return browser.look(VIEW)
     whole = browser.look(VIEW)
     middle = press("in")
-    if middle["box"][2] != whole["box"][2] / 2 or middle["box"][0] != round(whole["box"][2] / 4):
+    if middle["box"][2] != whole["box"][2] / 2 or middle["box"][0] != int(whole["box"][2] / 4 + 0.5):
         yield f"zooming in shows {middle['box']} of {whole['box']}"
     if not all(tick.startswith("+") for tick in middle["ticks"][1:]) or middle["ticks"][0] == whole["ticks"][0]:
         yield f"the ticks of a zoomed timeline are {middle['ticks']}"
@@ -225,6 +251,8 @@ def zooming(browser):
     if not 0 < deep["box"][2] <= 8:
         yield f"a timeline does not zoom to nanoseconds: {deep['box']}"
     yield from (f"zoomed to nanoseconds: {each}" for each in browser.look(LOOK))
+    browser.look("document.querySelector('[data-zoom=all]').click()")
+    yield from wheel_and_drag(browser, whole["box"])
     browser.look("document.querySelector('[data-zoom=all]').focus()")
     browser.press_enter()
     if (back := browser.look(VIEW)) != whole:

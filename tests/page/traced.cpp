@@ -11,6 +11,7 @@
 #include <assay/page/waterfall.hpp>
 #include <assay/report/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
@@ -89,6 +90,40 @@ TEST_CASE("a waterfall shows the parts that are distinguishable from zero, and n
   auto const unclear = report::page({{all}});
   CHECK(unclear.find("waits: wait for the mutex</span>") == std::string::npos);
   CHECK_THAT(unclear, contains("not distinguishable from zero</td>"));
+}
+
+TEST_CASE("a waterfall has the colours of verdicts, and a legend of those that it has") {
+  auto all = test::traced_comparison();
+  auto const in = [&](char const* part) { return count_of(part, report::page({{all}})); };
+  auto const longer = in("class=\"step more\"");
+  CHECK(longer > 2);  // one in the legend
+  CHECK(in("takes longer</li>") == 1);
+  auto& added = all.traced[0].tracing;
+  added = {10, 5, 15};
+  CHECK(in("by tracing</li>") == 1);
+  CHECK(in("not distinguishable from zero</li>") == 0);
+  added = {10, -5, 15};
+  CHECK(in("by tracing</li>") == 0);
+  CHECK(in("not distinguishable from zero</li>") == 1);
+  for (auto& each : all.traced[0].parts) {
+    auto& of = each.delta;
+    of = {-of.ns, -of.high_ns, -of.low_ns};
+  }
+  CHECK(in("class=\"step less\"") >= longer - 1);
+  CHECK(in("class=\"step more\"") < longer);
+}
+
+TEST_CASE("both timelines of a difference have one scale, and each span has its duration") {
+  auto const all = test::traced_comparison();
+  auto const page = report::page({{all}});
+  auto const& traced = all.traced[0];
+  auto const whole = std::max(traced.control.timeline.length_ns, traced.variant.timeline.length_ns);
+  CHECK(traced.control.timeline.length_ns != traced.variant.timeline.length_ns);
+  CHECK(count_of("data-width=\"" + std::to_string(whole) + "\"", page) == 2);
+  auto const spans = traced.control.timeline.spans.size() + traced.variant.timeline.spans.size();
+  CHECK(count_of(" us</title></path>", page) + count_of(" ns</title></path>", page) == spans);
+  CHECK_THAT(page, contains(">calls 1</text>") &&
+                       contains("<title>call: cudaMallocAsync, 300.0 ns</title>"));
 }
 
 TEST_CASE("a change without an interval is not called one that may be zero") {

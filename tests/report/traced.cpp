@@ -3,6 +3,7 @@
 
 #include "report/traced_sample.hpp"
 
+#include <assay/core/nvtx_range.hpp>
 #include <assay/report/json.hpp>
 #include <assay/report/traced.hpp>
 #include <assay/report/traced_definitions.hpp>
@@ -80,9 +81,9 @@ TEST_CASE("a timeline keeps the longest spans in order, and counts the others") 
   auto const operations = trace.kernels.size() + trace.copies.size();
   auto const whole = report::timeline_of(trace);
   CHECK(whole.left_out == 0);
-  CHECK(whole.spans.size() == operations + trace.ranges.size());
+  CHECK(whole.spans.size() == operations + trace.ranges.size() + trace.calls.size());
   CHECK(whole.lanes == std::vector<std::string>{"stream 7", "stream 8", "thread 1", "thread 1.2",
-                                                "thread 2", "thread 2.2"});
+                                                "thread 2", "thread 2.2", "calls 1", "calls 2"});
   CHECK(whole.length_ns == trace.calls.back().when.end);
   auto const few = report::timeline_of(trace, 10);
   CHECK(few.spans.size() == 10);
@@ -103,6 +104,23 @@ TEST_CASE("a timeline keeps the longest spans in order, and counts the others") 
           std::pair{lane, begin});
     CHECK(begin + length <= whole.length_ns);
   }
+}
+
+TEST_CASE("a timeline has the calls of each thread, and ranges by their category") {
+  test::golden::builder b;
+  b.kernel("k", {0, 90}, {0, 7});
+  b.range("plain", {0, 50});
+  b.range("move", {0, 60}, test::golden::second_thread, "assay").argb = colour(category::transfer);
+  b.call("cudaMallocAsync_v11020", {5, 9}, test::golden::second_thread);
+  b.call("ioctl", {1, 80}).layer = trace::api::os;  // of the system library
+  auto const made = report::timeline_of(b.trace);
+  CHECK(made.lanes == std::vector<std::string>{"stream 7", "thread 1", "thread 2", "calls 2"});
+  auto const& call = made.spans.back();
+  CHECK(made.kinds.at(static_cast<std::size_t>(call.name)) == "call");
+  CHECK(made.names.at(static_cast<std::size_t>(call.name)) == "cudaMallocAsync");
+  CHECK(call.length_ns == 4);
+  CHECK(made.kinds.at(static_cast<std::size_t>(made.spans.at(1).name)) == "range");
+  CHECK(made.kinds.at(static_cast<std::size_t>(made.spans.at(2).name)) == "range, transfer");
 }
 
 TEST_CASE("a timeline keeps a few lanes, and counts the spans of all others") {

@@ -176,8 +176,8 @@ struct timeline_span {
 
 /// The batch of median length in short: its longest operations and ranges.
 struct timeline {
-  std::vector<std::string> lanes;         ///< streams, then threads
-  std::vector<std::string> kinds, names;  ///< of spans: "kernel", "copy", "set", "graph", "range"
+  std::vector<std::string> lanes;         ///< streams, threads, calls of threads
+  std::vector<std::string> kinds, names;  ///< of spans: "kernel", "copy", "call", "range, GPU"
   std::vector<timeline_span> spans;       ///< by lane and begin
   std::int64_t length_ns = 0;
   std::uint64_t left_out = 0;    ///< spans that did not fit

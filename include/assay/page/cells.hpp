@@ -73,6 +73,67 @@ inline figure distribution(measure::comparison const& all, std::vector<std::size
   return made;
 }
 
+/// The density of values at evenly spaced places of an axis: kernels of the width that suits a
+/// normal distribution, by quartiles, so that a few slow cells do not blur it.
+inline std::vector<double> density_on(axis const& x, std::vector<double> const& values,
+                                      std::size_t places) {
+  std::vector<double> shares;
+  for (double const each : values) {
+    if (x.holds(each)) { shares.push_back(x.share(each)); }
+  }
+  std::vector<double> height(places, 0.0), bins(places, 0.0);
+  if (shares.empty()) { return height; }
+  auto const last = static_cast<double>(places - 1);
+  for (double const each : shares) { ++bins[static_cast<std::size_t>(std::round(each * last))]; }
+  auto const number = static_cast<double>(shares.size());
+  auto const five = stats::summarise(std::move(shares));
+  auto const width = std::max(0.9 * (five.q3 - five.q1) / 1.34 * std::pow(number, -0.2), 1 / last);
+  for (std::size_t i = 0; i < places; ++i) {
+    for (std::size_t j = 0; j < places; ++j) {
+      auto const away = (static_cast<double>(i) - static_cast<double>(j)) / last / width;
+      if (bins[j] > 0) { height[i] += bins[j] / number / width * std::exp(-0.5 * away * away); }
+    }
+  }
+  return height;
+}
+
+/// The density of cells beside their distribution, on the same axis.
+inline figure density(measure::comparison const& all, std::vector<std::size_t> const& group,
+                      page_ids& ids) {
+  constexpr std::size_t places = 160;
+  std::vector<double> ends;
+  for (auto const i : group) {
+    auto const cells = finite_cells(all.variants[i], all.primary);
+    if (cells.empty()) { continue; }
+    auto const [low, high] = fences(cells);
+    ends.insert(ends.end(), {low, high});
+  }
+  if (ends.empty()) { return {}; }
+  auto const x = time_axis(ends, all.primary);
+  double most = 0;
+  std::vector<std::vector<double>> heights;
+  for (auto const i : group) {
+    heights.push_back(density_on(x, finite_cells(all.variants[i], all.primary), places));
+    most = std::max(most, std::ranges::max(heights.back()));
+  }
+  figure made{.title = "Density of cells, " + clock_name(all.primary)};
+  chart drawn{"Density of cells", "The table has the quantiles.", x,
+              axis{.label = "density, the highest is 1"}, 220};
+  for (std::size_t style = 0; style < group.size() && most > 0; ++style) {
+    std::vector<place> line;
+    for (std::size_t i = 0; i < places; ++i) {
+      auto const share = static_cast<double>(i) / static_cast<double>(places - 1);
+      auto const at = x.logarithmic ? x.low * std::pow(x.high / x.low, share)
+                                    : x.low + share * (x.high - x.low);
+      line.push_back({at, heights[style][i] / most});
+    }
+    drawn.line(line, style);
+    made.legend.emplace_back(style, all.variants[group[style]].label);
+  }
+  made.picture = drawn.svg(ids.next());
+  return made;
+}
+
 /// Quantiles of each variant on each clock.
 inline html_table quantile_table(measure::comparison const& all) {
   html_table rows{{"variant", "clock", "median", "first quartile", "third quartile", "minimum",

@@ -43,6 +43,7 @@ struct mark {
 /// The parts of a chart's frame that are drawn.
 struct frame {
   bool x = true, y = true;
+  std::size_t letters = 0;  ///< the least room for labels of y, so that charts below others align
 };
 
 namespace detail {
@@ -81,6 +82,12 @@ inline std::string chart_key(std::size_t style) {
 inline std::string bar_key(std::size_t style) {
   return "<svg class=\"key\" width=\"14\" height=\"12\" aria-hidden=\"true\"><rect class=\"bar " +
          detail::style_class(style) + "\" width=\"14\" height=\"12\"/></svg>";
+}
+
+/// The sign of a step of a waterfall in a legend.
+inline std::string step_key(std::string_view kind) {
+  return "<svg class=\"key\" width=\"14\" height=\"12\" aria-hidden=\"true\"><rect class=\"step " +
+         std::string{kind} + "\" width=\"14\" height=\"12\"/></svg>";
 }
 
 /// A chart under construction. Values that are not finite are left out.
@@ -174,6 +181,11 @@ class chart {
               "bar " + detail::style_class(style), text);
   }
 
+  /// A step of a waterfall: "more", "less", "tracing" or "unsure" is its kind.
+  void step(double low, double high, std::string_view kind, std::string const& text) {
+    rectangle(over_, left(low), 20, left(high) - left(low), 60, "step " + std::string{kind}, text);
+  }
+
   /// An interval without a marker, as over the end of a bar; none where an end is NaN.
   void whisker(double low, double high, double y) {
     if (std::isnan(low) || std::isnan(high)) { return; }
@@ -204,7 +216,8 @@ class chart {
         "<svg class=\"view\" width=\"100%\" height=\"100%\" preserveAspectRatio=\"none\" "
         "viewBox=\"0 0 " +
         exact(width) + " " + exact(height) + "\" data-width=\"" + exact(width) +
-        "\" data-factor=\"" + exact(factor) + "\">" + markup + "</svg>";
+        "\" data-factor=\"" + exact(factor) + "\"><rect class=\"ground\" width=\"" + exact(width) +
+        "\" height=\"" + exact(height) + "\"/>" + markup + "</svg>";
   }
 
   /// The element as wide as its place on a page. Its id and those made of it must be unique there.
@@ -296,7 +309,8 @@ inline std::string chart::svg(std::string const& id) const {
   }
   for (double const each : shown_.y ? ticks_of_y() : std::vector<double>{}) {
     auto const text = y_.label_of(each);
-    margin = std::max(margin, width_of(text) + 12);
+    auto const letters = static_cast<int>(std::max(text.size(), shown_.letters));
+    margin = std::max(margin, pixels_of_a_letter * letters + 12);
     if (y_.categories.empty()) { segment(grid, 0, top(each), 100, top(each), "grid"); }
     grid += words(0, top(each), -8, 4, "end", "tick", text);
   }

@@ -6,6 +6,7 @@
 #include <assay/core/distinct.hpp>
 #include <assay/core/policy.hpp>
 #include <assay/measure/comparison.hpp>
+#include <assay/page/choice.hpp>
 #include <assay/page/effects.hpp>
 #include <assay/page/parts.hpp>
 #include <assay/page/sweep.hpp>
@@ -93,14 +94,6 @@ inline figure interaction_figure(measure::comparison const& all, crossed_axes co
   }
   made.picture = drawn.svg(ids.next());
   return made;
-}
-
-/// The control and the variant of a finding on the primary clock that is about two variants.
-inline std::optional<std::pair<std::size_t, std::size_t>> two_of(measure::finding const& found,
-                                                                 std::size_t variants) {
-  bool const fits = found.primary && found.weights.size() == variants &&
-                    found.what == measure::contrast::kind::difference;
-  return fits ? compared_pair(found) : std::nullopt;
 }
 
 /// For each variant, the label of one that a verdict on the primary clock calls faster; else empty.
@@ -265,7 +258,7 @@ inline std::vector<figure> heat_maps(measure::comparison const& all, sweep const
   for (auto const& each : of.series) {
     if (!each.empty()) { add_distinct(series, each); }
   }
-  auto const dominated = dominated_by(all);
+  auto const best = chosen(all);
   std::vector<figure> made;
   for (auto const& name : series) {
     auto const columns = of.fields[1].levels(), rows = of.fields[0].levels();
@@ -292,13 +285,13 @@ inline std::vector<figure> heat_maps(measure::comparison const& all, sweep const
       };
       auto const median = all.variants[v].on(all.primary).median;
       drawn.heat(at(columns, of.fields[1]), at(rows, of.fields[0]), scale.share(median),
-                 duration(median) + (dominated[v].empty() ? " *" : ""), all.variants[v].label);
+                 duration(median) + (best[v] ? " *" : ""), all.variants[v].label);
     }
-    made.push_back(
-        {title,
-         {},
-         drawn.svg(ids.next()),
-         "Median, " + clock_name(all.primary) + ". *: no verdict calls another variant faster."});
+    made.push_back({title,
+                    {},
+                    drawn.svg(ids.next()),
+                    "Median, " + clock_name(all.primary) +
+                        ". *: the variant to choose among those that it was compared with."});
   }
   return made;
 }
@@ -307,11 +300,12 @@ inline std::vector<figure> heat_maps(measure::comparison const& all, sweep const
 inline html_table sweep_table(measure::comparison const& all, sweep const& of) {
   std::vector<std::string> head{"variant"};
   for (auto const& each : of.fields) { head.push_back(each.name); }
-  for (auto const* each : {"clock", "median", "against its control", "slower than"}) {
+  for (auto const* each : {"clock", "median", "against its control", "slower than", "choose"}) {
     head.emplace_back(each);
   }
   html_table rows{std::move(head)};
   auto const dominated = dominated_by(all);
+  auto const best = chosen(all);
   for (std::size_t v = 0; v < all.variants.size(); ++v) {
     std::vector<html_cell> row{all.variants[v].label};
     for (auto const& each : of.fields) {
@@ -324,7 +318,7 @@ inline html_table sweep_table(measure::comparison const& all, sweep const& of) {
                {to_string(all.primary), time_cell(all.variants[v].on(all.primary).median),
                 found == nullptr ? html_cell{"-"}
                                  : html_cell{effect_and_interval(*found), found->effect.ratio},
-                dominated[v].empty() ? "-" : dominated[v]});
+                dominated[v].empty() ? "-" : dominated[v], best[v] ? "*" : "-"});
     rows.add(std::move(row));
   }
   return rows;

@@ -137,7 +137,7 @@ inline html_table epoch_table(measure::comparison const& all) {
     for (std::size_t i = 0; i < of->epoch_effects.size(); ++i) {
       auto const ratio = std::exp(of->epoch_effects[i]);
       rows.add({of->contrast_name, to_string(of->on), count_cell(i + 1),
-                html_cell{change_text(ratio, percent_decimals(ratio - 1)), ratio - 1}});
+                html_cell{report::change_text(ratio, percent_decimals(ratio - 1)), ratio - 1}});
     }
   }
   return rows;

@@ -5,6 +5,7 @@
 
 #include <assay/measure/comparison.hpp>
 #include <assay/page/cells.hpp>
+#include <assay/page/choice_section.hpp>
 #include <assay/page/design.hpp>
 #include <assay/page/effects.hpp>
 #include <assay/page/page.hpp>
@@ -29,21 +30,13 @@ namespace assay::report {
 
 namespace detail {
 
-/// The text with each number and its sign of per cent on one line.
-inline std::string unbroken(std::string text) {
-  for (auto at = text.find(" %"); at != std::string::npos; at = text.find(" %", at)) {
-    text.replace(at, 1, "\xC2\xA0");
-  }
-  return text;
-}
-
 inline std::string bullets(std::vector<std::string> const& lines) {
   std::string items;
   for (auto const& each : lines) { items += element("li", "", escaped(each)); }
   return items.empty() ? "" : element("ul", "", items);
 }
 
-inline std::string head_section(measure::comparison const& all) {
+inline std::string head_section(measure::comparison const& all, page_budget const& budget) {
   auto const first = headline_of(all);
   auto const word = first.of == nullptr
                         ? ""
@@ -60,6 +53,7 @@ inline std::string head_section(measure::comparison const& all) {
   std::string typical;
   for (auto const& line : typical_lines(all)) { typical += paragraph(line); }
   return element("h1", "", escaped(all.title.empty() ? "comparison" : all.title)) +
+         choice_section(all, budget) +
          element("p", "headline", word + unbroken(escaped(first.sentence))) + typical +
          paragraph(facts, "soft") + paragraph(results_line(all), "soft") +
          paragraph(origin_text(all), "soft") +
@@ -183,7 +177,9 @@ inline std::string cells_section(measure::comparison const& all, page_ids& ids,
   std::vector<figure> spread;
   for (auto const& group : variant_groups(all)) {
     auto made = distribution(all, group, ids, budget);
-    if (!made.picture.empty()) { spread.push_back(std::move(made)); }
+    if (made.picture.empty()) { continue; }
+    spread.push_back(std::move(made));
+    spread.push_back(density(all, group, ids));
   }
   auto const quantiles = quantile_table(all).folded("quantiles of cells", budget.marks);
   auto const times = cells_over_time(all, ids, budget);
@@ -265,7 +261,7 @@ inline std::string environment_section(measure::comparison const& all) {
 
 inline std::string part_html(page_part const& part, page_ids& ids, page_budget const& budget) {
   auto const& all = part.of;
-  auto text = head_section(all);
+  auto text = head_section(all, budget);
   if (budget.limited()) {
     text += paragraph(
         "Parts are left out to keep the page small, and each says so. The JSON file "

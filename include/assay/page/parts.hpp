@@ -47,6 +47,14 @@ inline std::string paragraph(std::string const& text, std::string_view kind = ""
   return text.empty() ? "" : element("p", kind, escaped(text));
 }
 
+/// The text with each number and its sign of per cent on one line.
+inline std::string unbroken(std::string text) {
+  for (auto at = text.find(" %"); at != std::string::npos; at = text.find(" %", at)) {
+    text.replace(at, 1, "\xC2\xA0");
+  }
+  return text;
+}
+
 inline std::string title_of(std::string_view text) { return element("h2", "", escaped(text)); }
 
 /// A whole file of HTML, with the style and the script of all pages.

@@ -17,15 +17,32 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay::report::detail {
 
-/// The style of a kind of spans. An unknown kind has the style of ranges.
-inline std::size_t span_style(std::string_view kind) {
-  constexpr std::array<std::string_view, 5> kinds{"kernel", "copy", "set", "range", "graph"};
-  auto const at = std::ranges::find(kinds, kind);
-  return at == kinds.end() ? 3 : static_cast<std::size_t>(at - kinds.begin());
+/// The kinds of spans, in the order of a legend, each with the class of its colour: that of its
+/// category in NVTX. An unknown kind looks like a range.
+inline constexpr std::array<std::pair<std::string_view, std::string_view>, 11> span_kinds{
+    {{"kernel", "s2"},
+     {"graph", "s2"},
+     {"copy", "s4"},
+     {"set", "s1"},
+     {"call", "s0"},
+     {"range", "s3"},
+     {"range, CPU", "s0"},
+     {"range, GPU", "s2"},
+     {"range, transfer", "s4"},
+     {"range, measurement", "s5"},
+     {"range, allocation", "range-allocation"}}};
+inline std::size_t span_rank(std::string_view kind) {
+  auto const at =
+      std::ranges::find(span_kinds, kind, &std::pair<std::string_view, std::string_view>::first);
+  return at == span_kinds.end() ? 5 : static_cast<std::size_t>(at - span_kinds.begin());
+}
+inline std::string span_class(std::string_view kind) {
+  return std::string{span_kinds[span_rank(kind)].second};
 }
 
 /// A file name as a relative address: all but plain characters are encoded, so that a name cannot
@@ -62,20 +79,22 @@ inline std::vector<measure::timeline_span> drawn_spans(measure::timeline const& 
   return spans;
 }
 
-/// The paths of spans, one for each name, so that a name and its hint stand in the page once.
+/// The spans, grouped by name. Each has its duration as a hint.
 inline std::string span_paths(measure::timeline const& of,
                               std::vector<measure::timeline_span> const& spans) {
   std::map<int, std::string> paths;
   for (auto const& each : spans) {
     auto const length = std::to_string(each.length_ns);
-    paths[each.name] += "M" + std::to_string(each.begin_ns) + " " + std::to_string(each.lane) +
-                        ".15h" + length + "v.7h-" + length + "z";
+    auto const at = static_cast<std::size_t>(each.name);
+    paths[each.name] += "<path d=\"M" + std::to_string(each.begin_ns) + " " +
+                        std::to_string(each.lane) + ".15h" + length + "v.7h-" + length +
+                        "z\"><title>" + escaped(of.kinds[at] + ": " + of.names[at] + ", ") +
+                        duration(static_cast<double>(each.length_ns) * 1e-9) + "</title></path>";
   }
   std::string text;
   for (auto const& [name, path] : paths) {
-    auto const at = static_cast<std::size_t>(name);
-    text += "<path class=\"bar " + style_class(span_style(of.kinds[at])) + "\" d=\"" + path +
-            "\"><title>" + escaped(of.kinds[at] + ": " + of.names[at]) + "</title></path>";
+    text += "<g class=\"bar " + span_class(of.kinds[static_cast<std::size_t>(name)]) + "\">" +
+            path + "</g>";
   }
   return text;
 }
@@ -125,14 +144,30 @@ inline std::string zoom_buttons(std::string const& of) {
          "</div>";
 }
 
+/// What the timelines of a difference have in common, so that they stand below each other.
+struct timeline_frame {
+  std::int64_t length_ns = 0;
+  std::size_t letters = 0;
+};
+inline timeline_frame frame_of(measure::traced_difference const& of) {
+  timeline_frame made;
+  for (auto const* side : {&of.control, &of.variant}) {
+    made.length_ns = std::max(made.length_ns, side->timeline.length_ns);
+    for (auto const& each : side->timeline.lanes) {
+      made.letters = std::max(made.letters, each.size());
+    }
+  }
+  return made;
+}
+
 /// The timeline of the batch of one variant; empty where the record has none.
 inline std::string timeline_figure(measure::comparison const& all,
-                                   measure::traced_variant const& of, page_ids& ids,
-                                   page_budget const& budget) {
+                                   measure::traced_variant const& of, timeline_frame const& shared,
+                                   page_ids& ids, page_budget const& budget) {
   auto const& line = of.timeline;
   auto const spans = drawn_spans(line, budget.marks);
   if (spans.empty() || line.length_ns <= 0) { return {}; }
-  auto const length = static_cast<double>(line.length_ns);
+  auto const length = static_cast<double>(shared.length_ns);
   auto const unit = unit_for(length * 1e-9);
   axis x{.label = std::string{unit.name} + " since the batch began",
          .high = length,
@@ -141,8 +176,12 @@ inline std::string timeline_figure(measure::comparison const& all,
   auto lanes = line.lanes;
   std::ranges::reverse(lanes);  // the first one is on top
   auto const title = "Timeline of a batch, " + label_at(all, of.variant);
-  chart drawn{title, "Spans of operations and ranges: the table has them by name.", x,
-              axis_of(lanes), 24 * static_cast<int>(lanes.size())};
+  chart drawn{title,
+              "Spans of operations and ranges: the table has them by name.",
+              x,
+              axis_of(lanes),
+              24 * static_cast<int>(lanes.size()),
+              {true, true, shared.letters}};
   drawn.view(span_paths(line, spans), length, static_cast<double>(lanes.size()),
              unit.factor * 1e-9);
   std::vector<std::string> kinds;
@@ -150,10 +189,13 @@ inline std::string timeline_figure(measure::comparison const& all,
     auto const& kind = line.kinds[static_cast<std::size_t>(each.name)];
     if (std::ranges::find(kinds, kind) == kinds.end()) { kinds.push_back(kind); }
   }
-  std::ranges::sort(kinds, {}, span_style);
+  std::ranges::sort(kinds, {}, span_rank);
   std::string keys;
   for (auto const& each : kinds) {
-    keys += element("li", "", bar_key(span_style(each)) + escaped(each));
+    keys += element("li", "",
+                    "<svg class=\"key\" width=\"14\" height=\"12\" aria-hidden=\"true\"><rect "
+                    "class=\"bar span " +
+                        span_class(each) + "\" width=\"14\" height=\"12\"/></svg>" + escaped(each));
   }
   auto const kept = "It shows " + count(spans.size()) + " spans";
   auto const left = line.left_out + (line.spans.size() - spans.size());
@@ -185,14 +227,17 @@ inline std::string traced_section(measure::comparison const& all, page_ids& ids,
                         escaped(label_at(all, each.control.variant))) +
             waterfall(all, each, ids, budget) + element("h4", "", "Idle time by cause") +
             idle_by_cause(all, each, ids, budget);
+    auto const shared = frame_of(each);
+    text += "<div class=\"timelines\">";  // of one time scale; they zoom together
     for (auto const* side : {&each.control, &each.variant}) {
       if (!side->bound.empty()) {
         text += element("p", "",
                         escaped(label_at(all, side->variant) + " is bound by " + side->bound +
                                 ": " + side->bound_reason + "."));
       }
-      text += timeline_figure(all, *side, ids, budget);
+      text += timeline_figure(all, *side, shared, ids, budget);
     }
+    text += "</div>";
   }
   return text.empty() ? text : title_of("Where the time goes") + text;
 }

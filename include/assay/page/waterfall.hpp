@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay::report::detail {
@@ -42,7 +43,8 @@ struct waterfall_step {
   std::string name;
   measure::traced_time change;
   bool whole = false;
-  bool clear = true;  ///< false: its interval has zero
+  bool clear = true;     ///< false: its interval has zero
+  bool tracing = false;  ///< what tracing added, which is no part of the difference
 };
 
 /// The most parts that a waterfall shows by themselves.
@@ -90,11 +92,35 @@ inline std::vector<waterfall_step> waterfall_steps(measure::comparison const& al
         {"less what tracing added",
          {.ns = of.untraced.ns - of.traced.ns, .low_ns = -added.high_ns, .high_ns = -added.low_ns},
          false,
-         added.distinguishable() || !added.has_interval()});
+         added.distinguishable() || !added.has_interval(),
+         true});
   }
   auto const end = start + (timed ? of.untraced.ns : sum);
   steps.push_back({label_at(all, of.variant.variant), {.ns = end}, true});
   return steps;
+}
+
+/// The kind of a step, for its colour: those of a part agree with SLOWER and FASTER.
+inline std::string_view kind_of(waterfall_step const& step) {
+  if (step.whole) { return "whole"; }
+  return !step.clear ? "unsure" : step.tracing ? "tracing" : step.change.ns > 0 ? "more" : "less";
+}
+
+/// The legend of the kinds that the steps have.
+inline std::string waterfall_legend(std::vector<waterfall_step> const& steps) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kinds{
+      {{"whole", "the whole time of a variant"},
+       {"more", "takes longer"},
+       {"less", "takes less time"},
+       {"tracing", "by tracing"},
+       {"unsure", "not distinguishable from zero"}}};
+  std::string keys;
+  for (auto const& [kind, words] : kinds) {
+    if (std::ranges::find(steps, kind, kind_of) == steps.end()) { continue; }
+    keys +=
+        element("li", "", (kind == "whole" ? chart_key(0) : step_key(kind)) + std::string{words});
+  }
+  return element("ul", "legend", keys);
 }
 
 /// The strip of one step, and its value in words.
@@ -109,8 +135,7 @@ inline std::string waterfall_row(waterfall_step const& step, double from, axis c
     strip.rule_x(to);
     strip.marks({{.x = to, .y = 0.5, .text = words}}, 0);
   } else {
-    auto const style = step.change.ns > 0 ? std::size_t{1} : std::size_t{4};
-    strip.bar(std::min(from, to), std::max(from, to), 0.5, 0.6, step.clear ? style : 2, words);
+    strip.step(std::min(from, to), std::max(from, to), kind_of(step), words);
     strip.whisker(from + step.change.low_ns, from + step.change.high_ns, 0.5);
   }
   return strip_row(escaped(step.name), strip.svg(ids.next()), escaped(words));
@@ -171,7 +196,8 @@ inline std::string waterfall(measure::comparison const& all, measure::traced_dif
   return element("p", "soft",
                  "From the time of " + escaped(label_at(all, of.control.variant)) + " to that of " +
                      escaped(label_at(all, of.variant.variant)) + ", by part. " + held) +
-         strip_list(rows, x, ids) + parts_table(of).folded("parts of the difference", budget.marks);
+         waterfall_legend(steps) + element("div", "waterfall", strip_list(rows, x, ids)) +
+         parts_table(of).folded("parts of the difference", budget.marks);
 }
 
 /// Idle time of both variants by cause, as bars and as a table.

@@ -3,6 +3,7 @@
 /// Internal to traced.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/nvtx_range.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/explanation.hpp>
@@ -16,6 +17,7 @@
 #include <assay/trace/view.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +33,7 @@ namespace assay::report {
 
 namespace detail {
 
-inline constexpr std::size_t kept_streams = 10, kept_range_lanes = 6;
+inline constexpr std::size_t kept_streams = 10, kept_range_lanes = 6, kept_call_lanes = 4;
 inline constexpr std::size_t kept_name = 80;  // characters
 
 inline measure::traced_time traced_time_of(stats::interval const& of) {
@@ -82,8 +84,44 @@ inline std::vector<raw_span> operation_spans(trace::view const& rows) {
   return spans;
 }
 
+/// Numbers of host threads from 1 on: those with ranges first, in the order of their keys.
+class thread_numbers {
+ public:
+  std::string of(trace::thread_key const& thread) {
+    return std::to_string(numbers_.try_emplace(thread, numbers_.size() + 1).first->second);
+  }
+
+ private:
+  std::map<trace::thread_key, std::size_t> numbers_;
+};
+
+/// `range, transfer` for a range in the colour of a category of the library; else `range`.
+inline std::string range_kind(trace::range_record const& of) {
+  constexpr std::array<std::pair<category, char const*>, 5> kinds{
+      {{category::cpu, "range, CPU"},
+       {category::gpu, "range, GPU"},
+       {category::transfer, "range, transfer"},
+       {category::measurement, "range, measurement"},
+       {category::allocation, "range, allocation"}}};
+  for (auto const& [which, name] : kinds) {
+    if (of.argb == colour(which)) { return name; }
+  }
+  return "range";
+}
+
+/// The calls of CUDA, as spans in a lane for each thread.
+inline std::vector<raw_span> call_spans(trace::model const& of, thread_numbers& threads) {
+  std::vector<raw_span> spans;
+  for (auto const& each : of.calls) {
+    if (each.layer == trace::api::os || each.when.length() <= 0) { continue; }
+    spans.push_back({"call", std::string{trace::plain_name(of.strings[each.name])},
+                     "calls " + threads.of(each.thread), each.when});
+  }
+  return spans;
+}
+
 /// The ranges of host threads, as spans in a lane for each depth of nesting.
-inline std::vector<raw_span> range_spans(trace::model const& of) {
+inline std::vector<raw_span> range_spans(trace::model const& of, thread_numbers& threads) {
   std::vector<trace::range_record const*> all;
   for (auto const& each : of.ranges) {
     if (each.when.length() > 0 && on_one_thread(each)) { all.push_back(&each); }
@@ -92,16 +130,16 @@ inline std::vector<raw_span> range_spans(trace::model const& of) {
     return std::tuple{a->thread, a->when.begin, b->when.end} <
            std::tuple{b->thread, b->when.begin, a->when.end};
   });
-  std::map<trace::thread_key, std::size_t> numbers;
+  trace::range_record const* last = nullptr;
   std::vector<std::int64_t> open;  // ends of the ranges around the next one
   std::vector<raw_span> spans;
   for (auto const* each : all) {
-    auto const [thread, first] = numbers.try_emplace(each->thread, numbers.size() + 1);
-    if (first) { open.clear(); }
+    if (last != nullptr && last->thread != each->thread) { open.clear(); }
+    last = each;
     while (!open.empty() && open.back() <= each->when.begin) { open.pop_back(); }
     open.push_back(each->when.end);
-    spans.push_back({"range", std::string{of.strings[each->name]},
-                     "thread " + std::to_string(thread->second) +
+    spans.push_back({range_kind(*each), std::string{of.strings[each->name]},
+                     "thread " + threads.of(each->thread) +
                          (open.size() > 1 ? "." + std::to_string(open.size()) : ""),
                      each->when});
   }
@@ -130,12 +168,17 @@ inline std::vector<std::string> fullest_lanes(std::vector<raw_span> const& spans
 
 ASSAY_INLINE measure::timeline timeline_of(trace::view const& rows, std::size_t most) {
   auto spans = detail::operation_spans(rows);
-  auto ranges = detail::range_spans(rows.of());
+  detail::thread_numbers numbers;
+  auto ranges = detail::range_spans(rows.of(), numbers);
+  auto calls = detail::call_spans(rows.of(), numbers);
   measure::timeline made;
   made.lanes = detail::fullest_lanes(spans, detail::kept_streams);
   auto const threads = detail::fullest_lanes(ranges, detail::kept_range_lanes);
   made.lanes.insert(made.lanes.end(), threads.begin(), threads.end());
+  auto const calling = detail::fullest_lanes(calls, detail::kept_call_lanes);
+  made.lanes.insert(made.lanes.end(), calling.begin(), calling.end());
   std::ranges::move(ranges, std::back_inserter(spans));
+  std::ranges::move(calls, std::back_inserter(spans));
   auto extent = run_extent(rows);
   std::map<std::string, int> lanes;
   for (auto const& lane : made.lanes) { lanes.emplace(lane, static_cast<int>(lanes.size())); }
