@@ -5,6 +5,8 @@
 #include "report/sample.hpp"
 
 #include <assay/page/page.hpp>
+#include <assay/report/escape.hpp>
+#include <assay/report/headline.hpp>
 
 #include <cmath>
 #include <limits>

@@ -6,6 +6,8 @@
 #include "golden.hpp"
 
 #include <assay/report/explanation.hpp>
+#include <assay/report/format.hpp>
+#include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>
 
 #include <algorithm>
