@@ -13,9 +13,11 @@
 #include <assay/nsys/impossible_times.hpp>
 #include <assay/nsys/overlap_reasons.hpp>
 #include <assay/nsys/range_tables.hpp>
+#include <assay/nsys/rank_tables.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/nsys/sqlite_read.hpp>
+#include <assay/page/ranks.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/overlap_words.hpp>
@@ -24,6 +26,8 @@
 #include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/labels.hpp>
+#include <assay/trace/rank_trace.hpp>
+#include <assay/trace/ranks.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -53,8 +57,11 @@ class trace_stats_printer {
       differences();
       return finish();
     }
+    if (asked_.ranks) { return ranks(); }
+    std::size_t with_collectives = 0;
     for (auto const& path : asked_.files) {
       auto const of = read(path);
+      with_collectives += trace::count_ranks(of);
       if (asked_.files.size() > 1 && is_text() && asked_.output.empty()) {
         out_ << "## " << path << "\n\n";
       }
@@ -68,10 +75,43 @@ class trace_stats_printer {
       }
       print_losses(rows);
     }
+    if (is_text() && with_collectives > 1) {
+      out_ << "hint: " << with_collectives << " ranks ran collectives; --ranks matches them.\n";
+    }
     finish();
   }
 
  private:
+  /// Compares all ranks of all files. Each trace goes before the next one is read.
+  void ranks() {
+    trace::rank_collector all;
+    for (auto const& path : asked_.files) {
+      auto const of = read(path);
+      all.add(path, trace::select(of, asked_.filter(of)));
+    }
+    auto const found = trace::compare_ranks(all);
+    auto const notes = trace::rank_notes(found, all);
+    auto const tables = trace::rank_tables(found, all, notes);
+    if (!asked_.html.empty()) {
+      write_atomically(asked_.html, report::ranks_page(found, all, notes));
+    }
+    if (is_json() && asked_.output.empty()) {
+      auto separator = "{\n";
+      for (auto const& each : tables) {
+        out_ << separator << trace::quoted(each.name()) << ": ";
+        report::json_table(out_, each);
+        separator = ",\n";
+      }
+      out_ << "}\n";
+      return;
+    }
+    for (auto const& each : tables) {
+      auto const sentences = each.name() == "rank_notes" && is_text() && asked_.output.empty();
+      if (!sentences) { print_table(asked_.files[0], each, false); }
+    }
+    if (is_text()) { print_sentences("", "", notes); }
+  }
+
   /// A report as JSON, of a file.
   struct document {
     std::string path, name, text;
@@ -227,7 +267,7 @@ class trace_stats_printer {
       add_document({path, of.name(), text.str()});
     } else {
       auto name = asked_.output;
-      if (asked_.files.size() > 1) { name += "_" + label_of(path); }
+      if (asked_.files.size() > 1 && !asked_.ranks) { name += "_" + label_of(path); }
       name += "_" + of.name() + (is_text() ? ".txt" : "." + asked_.format);
       if (auto const [at, fresh] = written_.emplace(name, path); !fresh && at->second != path) {
         throw std::invalid_argument("--output " + asked_.output + ": tables of " + at->second +

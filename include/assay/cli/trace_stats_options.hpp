@@ -64,6 +64,8 @@ struct trace_stats_options {
   std::optional<std::int32_t> device;
   std::optional<std::uint32_t> stream;
   bool explain_overlap = false, diff = false, csv = false, json = false, answers = false;
+  bool ranks = false;
+  std::string html;
   trace::answer_options answer;
 
   void add_to(CLI::App& app) {
@@ -112,6 +114,7 @@ struct trace_stats_options {
     of_answers("--warm-ups", answer.warm_ups, "repetitions to leave out first")
         ->check(CLI::NonNegativeNumber);
     of_answers("--head-size", answer.head_size, "elements of a head")->check(CLI::PositiveNumber);
+    add_ranks_to(app);
     app.add_option("--perfetto", perfetto, "write the trace as JSON for Perfetto")
         ->type_name("OUT.json");
     std::string known = "Reports:";
@@ -138,6 +141,7 @@ struct trace_stats_options {
                                   std::to_string(files.size()));
     };
     of_files("--diff", diff, 2);
+    validate_html();
     of_files("--perfetto", !perfetto.empty(), 1);
     if (!diff) { leave_out_repeated(files); }
     std::error_code ignored;
@@ -210,6 +214,32 @@ struct trace_stats_options {
   }
 
  private:
+  void add_ranks_to(CLI::App& app) {
+    auto* const matched = app.add_flag(
+        "--ranks", ranks,
+        "match the collectives of ranks, each a device of a process in any of the FILEs: who came "
+        "late and why, waiting and moving");
+    for (auto const* other : {"--diff", "--answers", "--report", "--phases", "--explain-overlap"}) {
+      matched->excludes(app.get_option(other));
+    }
+    app.add_option("--html", html, "with --ranks: write a page too")
+        ->needs(matched)
+        ->type_name("OUT.html");
+  }
+
+  /// A page must not take the place of a trace.
+  void validate_html() const {
+    std::error_code ignored;
+    for (auto const& each : files) {
+      if (!html.empty() && std::filesystem::equivalent(html, each, ignored)) {
+        throw std::invalid_argument("--html " + html + " would overwrite the trace");
+      }
+    }
+    if (ranks && !perfetto.empty()) {
+      throw std::invalid_argument("--perfetto does not go with --ranks");
+    }
+  }
+
   static void leave_out_repeated(std::vector<std::string>& names) {
     std::set<std::string> seen;
     std::erase_if(names, [&](auto const& each) { return !seen.insert(each).second; });
