@@ -117,6 +117,8 @@ class trace_stats_printer {
     std::string path, name, text;
   };
 
+  static constexpr std::size_t most_instances = 200;
+
   bool is_text() const { return asked_.format == "text"; }
   bool is_json() const { return asked_.format == "json"; }
 
@@ -201,6 +203,9 @@ class trace_stats_printer {
 
   trace::table make(std::string_view name, trace::model const& of, trace::view const& rows) const {
     if (name == "range_kernels") { return trace::range_kernels(of, asked_.filter(of)); }
+    if (name == "what_if" && !asked_.range.empty()) {
+      return trace::what_if(trace::instances(of, asked_.filter(of), most_instances));
+    }
     if (name == "class_shares") { return trace::class_shares(rows, asked_.classifier()); }
     return trace::make_report(name, rows);
   }
@@ -208,10 +213,9 @@ class trace_stats_printer {
   /// The runs of a file, to be paired with those of another: the instances of a range, else the
   /// whole trace.
   std::vector<trace::run_breakdown> runs_of(trace::model const& of, trace::view const& rows) const {
-    constexpr std::size_t most = 200;
     std::vector<trace::run_breakdown> made;
     if (asked_.range.empty()) { return {trace::breakdown_of(rows)}; }
-    for (auto const& each : trace::instances(of, asked_.filter(of), most)) {
+    for (auto const& each : trace::instances(of, asked_.filter(of), most_instances)) {
       made.push_back(trace::breakdown_of(each));
     }
     return made;

@@ -30,6 +30,7 @@ struct rank_clock {
   std::int64_t from = 0;
   std::size_t pairs = 0;   ///< ends of collectives that were compared
   double spread_ns = 0;    ///< 95 % of these ends agree within it
+  double typical_ns = 0;   ///< half of them do
   double residual_ns = 0;  ///< the median by which ends still differ
   double refuted_ns = 0;   ///< what collectives and the host's clock differ by; 0: they agree
 
@@ -64,6 +65,7 @@ inline void judge(rank_clock& of, std::vector<end_pair> const& pairs) {
   of.pairs = pairs.size();
   of.residual_ns = quantile_of(left, 0.5);
   for (auto& each : left) { each = std::abs(each); }
+  of.typical_ns = quantile_of(left, 0.5);
   of.spread_ns = quantile_of(std::move(left), 0.95);
 }
 

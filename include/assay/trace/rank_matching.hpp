@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -155,7 +156,7 @@ class clock_finder {
     for (auto more = true; more;) {  // a file may share collectives with one found later
       more = false;
       for (std::size_t file = 0; file < files_.size(); ++file) {
-        more = (!known(file) && estimate_by_order(file)) || more;
+        more = (!known(file) && estimate(file)) || more;
       }
     }
     // A better clock may match more, and more matches may show a drift.
@@ -199,7 +200,7 @@ class clock_finder {
 
   /// A first estimate: the n-th collectives, counted from the first or from the last, whichever
   /// agree better.
-  bool estimate_by_order(std::size_t file) {
+  std::optional<rank_clock> by_order(std::size_t file) const {
     std::vector<end_pair> forward, backward;
     auto whole = true;
     each_link(file, [&](collective_lane const& lane, std::size_t k, std::size_t m) {
@@ -216,18 +217,18 @@ class clock_finder {
         add(backward, a.size() - count + i, b.size() - count + i);
       }
     });
-    if (forward.empty() && backward.empty()) { return false; }
-    auto const disagreement = [](rank_clock const& by, std::vector<end_pair> const& pairs) {
-      auto left = residuals(by, pairs);
-      for (auto& each : left) { each = std::abs(each); }
-      return quantile_of(std::move(left), 0.5);
-    };
+    if (forward.empty() && backward.empty()) { return std::nullopt; }
     auto const one = fitted_clock(forward, whole), other = fitted_clock(backward, whole);
-    auto const last = forward.empty() || (!backward.empty() && disagreement(other, backward) <
-                                                                   disagreement(one, forward));
-    made_.clocks[file] = last ? other : one;
-    made_.clocks[file].offset_ns = bounded(made_.clocks[file].offset_ns);
-    return true;
+    auto const last = forward.empty() || (!backward.empty() && other.typical_ns < one.typical_ns);
+    auto made = last ? other : one;
+    made.offset_ns = bounded(made.offset_ns);
+    return made;
+  }
+
+  bool estimate(std::size_t file) {
+    auto const made = by_order(file);
+    if (made) { made_.clocks[file] = *made; }
+    return made.has_value();
   }
 
   void match() {
@@ -250,17 +251,18 @@ class clock_finder {
     });
     if (pairs.empty()) { return; }
     std::ranges::sort(pairs, {}, &end_pair::second);
-    auto made = fitted_clock(pairs, true);
-    made.offset_ns = bounded(made.offset_ns);
     judge(clock, pairs);
     if (clock.origin == clock_origin::host) {
-      if (std::abs(clock.residual_ns) <= std::max(made.spread_ns, least_contradiction_ns)) {
-        return;
-      }
-      made.refuted_ns = clock.residual_ns;
-    } else {
-      made.refuted_ns = clock.refuted_ns;
+      auto const other = clock.typical_ns > least_contradiction_ns ? by_order(file) : std::nullopt;
+      if (!other || 4 * other->typical_ns > clock.typical_ns) { return; }
+      auto const refuted = static_cast<double>(other->offset_ns - clock.offset_ns);
+      clock = *other;
+      clock.refuted_ns = refuted;
+      return;
     }
+    auto made = fitted_clock(pairs, true);
+    made.offset_ns = bounded(made.offset_ns);
+    made.refuted_ns = clock.refuted_ns;
     clock = made;
   }
 
