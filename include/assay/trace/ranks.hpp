@@ -254,9 +254,9 @@ inline rank_comparison compare_ranks(rank_collector const& from, std::size_t mos
   std::size_t with = 0;
   for (auto const& each : from.ranks()) { with += each.streams.empty() ? 0U : 1U; }
   if (with < 2) {
-    throw std::invalid_argument("of " + std::to_string(from.ranks().size()) +
-                                " devices of processes " + std::to_string(with) +
-                                " ran collectives: a comparison of ranks needs two");
+    throw std::invalid_argument(std::to_string(with) + " of " +
+                                std::to_string(from.ranks().size()) +
+                                " devices ran collectives: a comparison of ranks needs two");
   }
   return detail::rank_comparer{from, most}.compare();
 }
