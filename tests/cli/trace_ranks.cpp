@@ -33,14 +33,14 @@ outcome run(std::vector<std::string> const& words) {
 
 /// Ten steps of a rank that computes for `compute` ns and then reduces until 50 us after the begin
 /// of the step.
-model rank(std::uint32_t number, std::int64_t compute) {
+model rank(std::uint32_t number, std::int64_t compute, std::string const& range = "step") {
   builder b;
   b.trace.host = "node";
   b.trace.epoch_ns = 1'765'008'149'000'000'000;
   thread_key const who{10 + number, 10 + number};
   for (std::int64_t step = 0; step < 10; ++step) {
     auto const now = step * 100'000;
-    b.range("step", {now, now + 3000}, who);
+    b.range(range, {now, now + 3000}, who);
     b.launch("gemm<\"x\">(int)", {now, now + 10}, {now + 20, now + compute}, {}, who);
     b.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", {now + 100, now + 110},
              {now + compute, now + 50'000}, {0, 20, 1}, who);
@@ -84,14 +84,15 @@ TEST_CASE("--ranks says who is late, why, and what others wait") {
 
 TEST_CASE("ranks are written as a page and as files") {
   two_ranks const of;
+  write_nsys(rank(1, 30'000, "<i>step"), of.b);
   auto const page = (of.here / "ranks.html").string();
   auto const what = run({of.a, of.b, "--ranks", "--html", page});
   CHECK(what.code == cli::ok);
   std::ostringstream text;
   text << std::ifstream{page}.rdbuf();
-  CHECK_THAT(text.str(), contains("Rank 1 holds up collectives by 200.00 us") &&
+  CHECK_THAT(text.str(), contains("Rank 1 holds up collectives by 200.0 us") &&
                              contains("waiting for the last rank") && contains("</html>") &&
-                             !contains("gemm<\"x\">"));
+                             contains("&lt;i&gt;step") && !contains("<i>step"));
   auto const prefix = (of.here / "out").string();
   CHECK(run({of.a, of.b, "--ranks", "--csv", "--output", prefix}).code == cli::ok);
   CHECK(std::filesystem::exists(prefix + "_ranks.csv"));

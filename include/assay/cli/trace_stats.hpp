@@ -17,6 +17,7 @@
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/nsys/sqlite_read.hpp>
+#include <assay/nsys/what_if.hpp>
 #include <assay/page/ranks.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
@@ -203,8 +204,10 @@ class trace_stats_printer {
 
   trace::table make(std::string_view name, trace::model const& of, trace::view const& rows) const {
     if (name == "range_kernels") { return trace::range_kernels(of, asked_.filter(of)); }
-    if (name == "what_if" && !asked_.range.empty()) {
-      return trace::what_if(trace::instances(of, asked_.filter(of), most_instances));
+    if (name == "what_if") {
+      return trace::what_if(asked_.range.empty()
+                                ? std::vector{rows}
+                                : trace::instances(of, asked_.filter(of), most_instances));
     }
     if (name == "class_shares") { return trace::class_shares(rows, asked_.classifier()); }
     return trace::make_report(name, rows);

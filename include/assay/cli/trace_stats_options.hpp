@@ -52,7 +52,8 @@ inline bool is_trace_report(std::string const& name) {
   auto const named = [&](auto const& some) {
     return std::ranges::any_of(some, [&](auto const& each) { return each.name == name; });
   };
-  return named(trace::reports) || named(trace::own_reports) || name == "range_kernels";
+  return named(trace::reports) || named(trace::own_reports) || name == "range_kernels" ||
+         name == "what_if";
 }
 
 }  // namespace detail
@@ -121,7 +122,8 @@ struct trace_stats_options {
     for (auto const& each : trace::reports) { known.append(" ").append(each.name); }
     known += "; of assay alone:";
     for (auto const& each : trace::own_reports) { known.append(" ").append(each.name); }
-    app.footer(known + "; with --range also range_kernels.\nExit codes: 0 done; 2 bad input; " +
+    app.footer(known +
+               "; what_if; with --range also range_kernels.\nExit codes: 0 done; 2 bad input; " +
                "4 failed (memory, file).");
   }
 
@@ -149,7 +151,7 @@ struct trace_stats_options {
       throw std::invalid_argument("--perfetto " + perfetto + " would overwrite the trace");
     }
     for (auto const& name : reports) {
-      if (name == "range_kernels" && !range.empty()) { continue; }
+      if (name == "what_if" || (name == "range_kernels" && !range.empty())) { continue; }
       trace::model const none;
       (void)trace::make_report(name, none);  // refuses a name that there is not
     }

@@ -7,7 +7,6 @@
 #include <assay/nsys/reports_launch.hpp>
 #include <assay/nsys/reports_nvtx.hpp>
 #include <assay/nsys/reports_timeline.hpp>
-#include <assay/nsys/what_if.hpp>
 #include <assay/trace/table.hpp>
 #include <assay/trace/top_kernels.hpp>
 #include <assay/trace/view.hpp>
@@ -55,7 +54,6 @@ inline constexpr std::array own_reports{
     report{"overlap_sum", &overlap_sum},
     report{"concurrency_sum", &concurrency_sum},
     report{"launch_sum", &launch_sum},
-    report{"what_if", [](view const& rows) { return what_if({rows}); }},
 };
 
 }  // namespace assay::trace
