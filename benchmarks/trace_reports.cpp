@@ -2,17 +2,22 @@
 // assay-uses: sqlite
 //
 // How long do the reports of a large trace take, from its SQLite file, and how much memory? And the
-// difference of two such traces that are in memory, as a whole and per step?
+// difference of two such traces that are in memory, as a whole and per step? And the comparison of
+// the ranks of eight files?
 // Predicts: 10^6 kernels and as many calls in 3 s and 1 GiB, 10^7 in 20 s and 3 GiB; reading is
-// most of it. The difference of two traces of 10^7 kernels takes 10 s, per step 5 s.
+// most of it. The difference of two traces of 10^7 kernels takes 10 s, per step 5 s; the ranks of 8
+// files of 10^6 kernels 15 s.
 
 #include "support/host_result.hpp"
 
 #include <assay/nsys/all_reports.hpp>
+#include <assay/nsys/rank_tables.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite.hpp>
 #include <assay/nsys/step_instances.hpp>
 #include <assay/trace/difference.hpp>
+#include <assay/trace/rank_trace.hpp>
+#include <assay/trace/ranks.hpp>
 #include <assay/trace/step_difference.hpp>
 
 #include <sys/resource.h>
@@ -67,8 +72,9 @@ struct folder {
 };
 
 /// A training run as it might be: 200 kernels with names of 100 to 400 characters, two threads, a
-/// range for every 50 launches in one for every 1000, a copy for every 20.
-trace::model training_run(std::uint32_t kernels, std::uint64_t seed = 7) {
+/// range for every 50 launches in one for every 1000, a copy for every 20. With `collectives` the
+/// last of 50 kernels is one of NCCL, which ends at the same time whatever the seed.
+trace::model training_run(std::uint32_t kernels, std::uint64_t seed = 7, bool collectives = false) {
   std::mt19937_64 random{seed};
   trace::model made;
   made.epoch_ns = 1'765'008'149'091'427'284;
@@ -80,6 +86,7 @@ trace::model training_run(std::uint32_t kernels, std::uint64_t seed = 7) {
   }
   auto const launch = made.strings.intern("cudaLaunchKernel_v7000");
   auto const copy = made.strings.intern("cudaMemcpyAsync_v3020");
+  auto const reduce = made.strings.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)");
   auto const step = made.strings.intern("step");
   auto const layer = made.strings.intern("layer");
   std::int64_t host = 0;
@@ -95,11 +102,17 @@ trace::model training_run(std::uint32_t kernels, std::uint64_t seed = 7) {
                           .name = i % 20 == 0 ? copy : launch,
                           .correlation = i});
     device = std::max(device, host) + static_cast<std::int64_t>(random() % 500);
-    trace::span const ran{device, device + 1000 + static_cast<std::int64_t>(random() % 5000)};
+    trace::span ran{device, device + 1000 + static_cast<std::int64_t>(random() % 5000)};
     device = ran.end;
-    trace::device_place const where{
-        .context = 1, .stream = 7 + i % 2, .correlation = i, .process = 1000};
-    auto const name = names[random() % names.size()];
+    trace::device_place where{.context = 1, .stream = 7 + i % 2, .correlation = i, .process = 1000};
+    auto name = names[random() % names.size()];
+    if (collectives && i % 50 == 0) {
+      constexpr std::int64_t layer_ns = 400'000;  // more than 50 kernels and their gaps take
+      ran.end = device = layer_ns * (i / 50);
+      host = std::max(host, device - 20'000);
+      where.stream = 20;
+      name = reduce;
+    }
     made.kernels.push_back({.when = ran,
                             .where = where,
                             .name = name,
@@ -201,6 +214,43 @@ report::document reports(folder const& here, std::uint32_t kernels) {
   return figures;
 }
 
+/// Reads eight traces of so many kernels and compares their ranks.
+report::document ranks(folder const& here, std::uint32_t kernels) {
+  constexpr std::size_t count = 8;
+  auto const file = [&](std::size_t rank) {
+    return here.path / ("rank" + std::to_string(rank) + ".sqlite");
+  };
+  for (std::size_t rank = 0; rank < count; ++rank) {
+    peak_bytes([&] { trace::write_nsys(training_run(kernels, 100 + rank, true), file(rank)); });
+  }
+  auto figures = figures_of(here, [&](report::document& into) {
+    auto const start = clock_type::now();
+    trace::rank_collector all;
+    for (std::size_t rank = 0; rank < count; ++rank) {
+      auto const read = trace::read_nsys(file(rank));
+      all.add(file(rank).string(), trace::view{read});
+    }
+    into["read_seconds"] = cpu_seconds();
+    auto const found = trace::compare_ranks(all);
+    auto const tables = trace::rank_tables(found, all, trace::rank_notes(found, all));
+    into["seconds"] = cpu_seconds();
+    into["wall_seconds"] = seconds_since(start);
+    into["kernels"] = kernels;
+    into["ranks"] = found.ranks.size();
+    into["collectives"] = found.split;
+    if (found.split != kernels / 50 || tables.front().rows() != count) {
+      throw std::runtime_error("not all collectives are split");
+    }
+    for (auto const& each : found.ranks) {
+      if (each.waiting_ns + each.moving_ns != each.time_ns) {
+        throw std::runtime_error("waiting and moving are not the time in collectives");
+      }
+    }
+  });
+  for (std::size_t rank = 0; rank < count; ++rank) { std::filesystem::remove(file(rank)); }
+  return figures;
+}
+
 /// The difference of two traces of so many kernels, which are in memory.
 report::document difference(folder const& here, std::uint32_t kernels) {
   return figures_of(here, [&](report::document& into) {
@@ -260,6 +310,8 @@ int main(int argc, char** argv) {
         figures["difference"]["limit_seconds"] = 10;
         figures["step_difference"] = step_difference(here, 10 * kernels);
         figures["step_difference"]["limit_seconds"] = 5;
+        figures["ranks"] = ranks(here, kernels);
+        figures["ranks"]["limit_seconds"] = 15;
         std::cout << figures.dump(1) << '\n';
       });
 }

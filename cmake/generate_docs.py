@@ -349,6 +349,8 @@ FIGURES = [
       for size, limit, gib, path in (("10^6", 3, 1, []), ("10^7", 20, 3, ["ten_times"]))),
     ("the difference of two traces of 10^7 kernels in memory (no GPU)", "<= 10 s", "trace_reports", ["difference"],
      "{seconds:.2f} s of one core", at_most(10, "seconds")),
+    ("the ranks of 8 files of 10^6 kernels each, from SQLite (no GPU)", "<= 15 s", "trace_reports", ["ranks"],
+     "{seconds:.2f} s of one core, {peak_bytes:,.0f} bytes", at_most(15, "seconds")),
     *((f"regret beside {beside}, arrays {where}", "<= 10 %", "dispatch_load", [kind, memory],
        "{watched_after_600_ms[total]:.1%} with `load::watched` after 0.6 s; {ignored[total]:.1%} with `load::ignored`",
        at_most(0.1, "watched_after_600_ms", "total"))

@@ -51,6 +51,7 @@ inline void check_same(trace::model const& a, trace::model const& b) {
   CHECK(a.notes == b.notes);
   CHECK(a.source == b.source);
   CHECK(a.epoch_ns == b.epoch_ns);
+  CHECK(a.host == b.host);
   CHECK((a.window == b.window));
   CHECK((a.lost == b.lost));
   CHECK((a == b));

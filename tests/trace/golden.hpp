@@ -203,6 +203,7 @@ inline std::string long_name(std::size_t bytes = 4000) {
 inline model everything() {
   builder b;
   b.trace.epoch_ns = 1'765'008'149'091'427'284;
+  b.trace.host = "node \"7\"";
   b.trace.window = {-5, 1'000'000};
   b.trace.source = "by \"hand\" 1.0";
   b.trace.notes = {{"clock", "realtime"}, {"empty", ""}, {"clock", "twice\n\\"}};

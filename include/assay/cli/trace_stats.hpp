@@ -14,9 +14,12 @@
 #include <assay/nsys/impossible_times.hpp>
 #include <assay/nsys/overlap_reasons.hpp>
 #include <assay/nsys/range_tables.hpp>
+#include <assay/nsys/rank_tables.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/nsys/sqlite_read.hpp>
+#include <assay/nsys/what_if.hpp>
+#include <assay/page/ranks.hpp>
 #include <assay/page/steps.hpp>
 #include <assay/profile/step_comparison.hpp>
 #include <assay/profile/step_table.hpp>
@@ -29,6 +32,8 @@
 #include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/trace/labels.hpp>
+#include <assay/trace/rank_trace.hpp>
+#include <assay/trace/ranks.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -54,8 +59,10 @@ class trace_stats_printer {
       : asked_(asked),
         out_(out),
         err_(err),
-        output_({asked.format, asked.output, asked.files, asked.diff && asked.reports.empty()}, out,
-                err) {}
+        output_(
+            {asked.format, asked.output, asked.ranks ? std::vector{asked.files.at(0)} : asked.files,
+             asked.diff && asked.reports.empty()},
+            out, err) {}
 
   /// Returns the exit code.
   exit_code print() {
@@ -64,8 +71,11 @@ class trace_stats_printer {
       output_.finish();
       return code;
     }
+    if (asked_.ranks) { return ranks(); }
+    std::size_t with_collectives = 0;
     for (auto const& path : asked_.files) {
       auto const of = read(path);
+      with_collectives += trace::count_ranks(of);
       if (asked_.files.size() > 1 && is_text() && asked_.output.empty()) {
         out_ << "## " << path << "\n\n";
       }
@@ -79,11 +89,37 @@ class trace_stats_printer {
       }
       print_losses(path, rows);
     }
+    if (is_text() && with_collectives > 1) {
+      out_ << "hint: " << with_collectives << " ranks ran collectives; --ranks matches them.\n";
+    }
     output_.finish();
     return ok;
   }
 
  private:
+  /// Compares all ranks of all files. Each trace goes before the next one is read.
+  exit_code ranks() {
+    trace::rank_collector all;
+    for (auto const& path : asked_.files) {
+      auto const of = read(path);
+      all.add(path, trace::select(of, asked_.filter(of)));
+    }
+    auto const found = trace::compare_ranks(all);
+    auto const notes = trace::rank_notes(found, all);
+    if (!asked_.html.empty()) {
+      write_atomically(asked_.html, report::ranks_page(found, all, notes));
+    }
+    for (auto const& each : trace::rank_tables(found, all, notes)) {
+      bool const sentences = each.name() == "rank_notes" && is_text() && asked_.output.empty();
+      if (!sentences) { print_table(asked_.files[0], each, is_json()); }
+    }
+    if (is_text()) { print_sentences("", "", notes); }
+    output_.finish();
+    return ok;
+  }
+
+  static constexpr std::size_t most_instances = 200;
+
   bool is_text() const { return asked_.format == "text"; }
   bool is_json() const { return asked_.format == "json"; }
 
@@ -125,6 +161,11 @@ class trace_stats_printer {
 
   trace::table make(std::string_view name, trace::model const& of, trace::view const& rows) const {
     if (name == "range_kernels") { return trace::range_kernels(of, asked_.filter(of)); }
+    if (name == "what_if") {
+      return trace::what_if(asked_.range.empty()
+                                ? std::vector{rows}
+                                : trace::instances(of, asked_.filter(of), most_instances));
+    }
     if (name == "class_shares") { return trace::class_shares(rows, asked_.classifier()); }
     return trace::make_report(name, rows);
   }

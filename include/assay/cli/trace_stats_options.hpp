@@ -53,7 +53,8 @@ inline bool is_trace_report(std::string const& name) {
   auto const named = [&](auto const& some) {
     return std::ranges::any_of(some, [&](auto const& each) { return each.name == name; });
   };
-  return named(trace::reports) || named(trace::own_reports) || name == "range_kernels";
+  return named(trace::reports) || named(trace::own_reports) || name == "range_kernels" ||
+         name == "what_if";
 }
 
 }  // namespace detail
@@ -65,6 +66,7 @@ struct trace_stats_options {
   std::optional<std::int32_t> device;
   std::optional<std::uint32_t> stream;
   bool explain_overlap = false, diff = false, csv = false, json = false, answers = false;
+  bool ranks = false;
   trace::answer_options answer;
   profile::step_options steps;
   std::string html;
@@ -102,7 +104,7 @@ struct trace_stats_options {
                  "say what changed from the first of two FILEs to the second; with --range, in an "
                  "instance of the range");
     steps.add_to(app);
-    app.add_option("--html", html, "with --diff --range: write a page with charts")
+    app.add_option("--html", html, "with --diff --range, or --ranks: write a page with charts")
         ->type_name("OUT.html");
     auto* const questions = app.add_flag(
         "--answers", answers,
@@ -118,13 +120,15 @@ struct trace_stats_options {
     of_answers("--warm-ups", answer.warm_ups, "repetitions to leave out first")
         ->check(CLI::NonNegativeNumber);
     of_answers("--head-size", answer.head_size, "elements of a head")->check(CLI::PositiveNumber);
+    add_ranks_to(app);
     app.add_option("--perfetto", perfetto, "write the trace as JSON for Perfetto")
         ->type_name("OUT.json");
     std::string known = "Reports:";
     for (auto const& each : trace::reports) { known.append(" ").append(each.name); }
     known += "; of assay alone:";
     for (auto const& each : trace::own_reports) { known.append(" ").append(each.name); }
-    app.footer(known + "; with --range also range_kernels.\nExit codes: 0 done; 2 bad input; " +
+    app.footer(known +
+               "; what_if; with --range also range_kernels.\nExit codes: 0 done; 2 bad input; " +
                "3 a condition of --fail-if holds; 4 failed (memory, file); 5 --fail-if was asked, "
                "but the steps are too few for an answer.");
   }
@@ -145,7 +149,10 @@ struct trace_stats_options {
                                   std::to_string(files.size()));
     };
     of_files("--diff", diff, 2);
-    steps.validate(diff, range, html);
+    steps.validate(diff, range, ranks ? "" : html);
+    if (ranks && !perfetto.empty()) {
+      throw std::invalid_argument("--perfetto does not go with --ranks");
+    }
     of_files("--perfetto", !perfetto.empty(), 1);
     if (!diff) { leave_out_repeated(files); }
     keep_traces("--perfetto", perfetto);
@@ -155,7 +162,7 @@ struct trace_stats_options {
       throw std::invalid_argument("--html and --junit are both written to " + html);
     }
     for (auto const& name : reports) {
-      if (name == "range_kernels" && !range.empty()) { continue; }
+      if (name == "what_if" || (name == "range_kernels" && !range.empty())) { continue; }
       trace::model const none;
       (void)trace::make_report(name, none);  // refuses a name that there is not
     }
@@ -227,6 +234,16 @@ struct trace_stats_options {
       if (!path.empty() && std::filesystem::equivalent(path, file, ignored)) {
         throw std::invalid_argument(option + " " + path + " would overwrite the trace");
       }
+    }
+  }
+
+  void add_ranks_to(CLI::App& app) {
+    auto* const matched = app.add_flag(
+        "--ranks", ranks,
+        "match the collectives of ranks, each a device of a process in any of the FILEs: who came "
+        "late and why, waiting and moving");
+    for (auto const* other : {"--diff", "--answers", "--report", "--phases", "--explain-overlap"}) {
+      matched->excludes(app.get_option(other));
     }
   }
 

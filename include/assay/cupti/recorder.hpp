@@ -13,7 +13,9 @@
 #include <assay/trace/ranges.hpp>
 
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -123,6 +125,8 @@ class recorder {
       made.window = window;
       made.notes.emplace_back("CUDA is not recorded", status_.text);
     }
+    std::array<char, 256> host{};
+    if (::gethostname(host.data(), host.size() - 1) == 0) { made.host = host.data(); }
     if (!problem.empty()) { made.notes.emplace_back("could not wait for all devices", problem); }
     if (options_.ranges) {
       add_ranges(made, ranges);

@@ -95,6 +95,7 @@ inline std::vector<view> parts_of(model const& of, row_filter const& by,
   for (auto& part : parts) {
     part.strings = of.strings;
     part.epoch_ns = of.epoch_ns;
+    part.host = of.host;
     part.window = of.window;
     part.source = of.source;
     part.notes = of.notes;

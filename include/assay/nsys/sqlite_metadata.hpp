@@ -85,6 +85,10 @@ class metadata_reader {
         row && row->step()) {
       in_.into.epoch_ns = row->integer();
     }
+    auto about = in_.tables.select("TARGET_INFO_SYSTEM_ENV", {"name", "value"});
+    while (about && about->step()) {
+      if (about->text() == "Hostname") { in_.into.host = repaired_utf8(about->text()); }
+    }
     // On request, nsys counts time from 1970 and not from the start of the session.
     if (absolute) { in_.shift = in_.into.epoch_ns; }
     if (auto row = in_.tables.select("ASSAY_NOTES", {"name", "value"})) {

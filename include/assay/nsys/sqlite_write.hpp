@@ -140,6 +140,8 @@ class nsys_writer {
            "globalVid INTEGER NOT NULL, duration INTEGER NOT NULL, startTime INTEGER NOT NULL, "
            "stopTime INTEGER NOT NULL")
         .insert(nsys::virtual_machine, from_.window.length(), from_.window.begin, from_.window.end);
+    create("TARGET_INFO_SYSTEM_ENV", "name TEXT NOT NULL, value TEXT NOT NULL")
+        .insert("Hostname", from_.host);
     auto start = create("TARGET_INFO_SESSION_START_TIME", "utcEpochNs INTEGER, utcTime TEXT");
     if (from_.epoch_ns == 0) { return; }
     auto const seconds = static_cast<std::time_t>(from_.epoch_ns / 1'000'000'000);

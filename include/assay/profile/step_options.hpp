@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace assay::profile {
@@ -53,7 +54,8 @@ struct step_options {
                                 : !html.empty()    ? "--html"
                                                    : "--junit";
       throw std::invalid_argument(std::string{first} +
-                                  " is about steps: it goes with --diff A B --range RANGE");
+                                  " is about steps: it goes with --diff A B --range RANGE" +
+                                  (first == std::string_view{"--html"} ? ", or with --ranks" : ""));
     }
     if (gates().empty() && (!junit.empty() || !fail_if.empty())) {
       throw std::invalid_argument("name a condition with --fail-if, as in 'kernel gemm > +2 %'");

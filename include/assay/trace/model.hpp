@@ -267,6 +267,7 @@ struct losses {
 struct model {
   string_table strings;
   std::int64_t epoch_ns = 0;                               ///< since 1970 (UTC); 0: unknown
+  std::string host;                                        ///< the machine; empty: unknown
   span window;                                             ///< the time of the recording
   std::string source;                                      ///< the recording tool and its version
   std::vector<std::pair<std::string, std::string>> notes;  ///< free text on the recording
