@@ -39,7 +39,7 @@ bool rejects(std::vector<double> const& first, std::vector<double> const& second
 
 }  // namespace
 
-TEST_CASE("critical values are those of the published tables") {
+TEST_CASE("critical values of the rank sum are those of the published tables") {
   // Two-sided 5 %, as the tables at the end of statistics textbooks have them.
   struct entry {
     int m, n, critical;
