@@ -84,7 +84,7 @@ TEST_CASE("no variant is chosen where nothing is proven, and the first line says
   CHECK(line(verdict::equivalent, {1, 0.999, 1.001}) ==
         "EQUIVALENT: no difference that matters (1 %) between a and b; choose by other grounds.");
   CHECK(line(verdict::wrong_answer, {0.8, 0.75, 0.85}) ==
-        "WRONG ANSWER: a result is wrong, so no time counts.");
+        "WRONG ANSWER: a result is wrong; mend or remove its variant before you choose.");
   // A sign whose whole interval is within the margin matters to nobody.
   CHECK(line(verdict::faster, {0.997, 0.996, 0.998}) ==
         "EQUIVALENT: no difference that matters (1 %) between a and b; choose by other grounds.");
@@ -95,12 +95,22 @@ TEST_CASE("of several variants, one is chosen only if its intervals are apart fr
   auto apart = star({{verdict::faster, {0.8, 0.78, 0.82}}, {verdict::faster, {0.6, 0.58, 0.62}}});
   CHECK_THAT(first_line(apart), contains("Choose c: 40.0 % less time than a [38.0, 42.0]"));
   auto together = star({{verdict::faster, {0.8, 0.7, 0.9}}, {verdict::faster, {0.75, 0.65, 0.85}}});
-  CHECK_THAT(first_line(together),
-             contains("between b and c; choose by other grounds") && !contains("Choose "));
+  CHECK_THAT(
+      first_line(together),
+      contains("INCONCLUSIVE: no difference proven between b and c; choose by other grounds") &&
+          !contains("Choose "));
   // An interval that a guard objects to proves nothing, so that b may still be the best.
   auto guarded =
       star({{verdict::unproven, {0.8, 0.78, 0.82}}, {verdict::faster, {0.6, 0.58, 0.62}}});
   CHECK_THAT(first_line(guarded), contains("UNPROVEN: no difference proven between b and c"));
+}
+
+TEST_CASE("nothing is chosen from intervals that contradict each other") {
+  // b is faster than a, c than b, and a than c.
+  auto all = star({{verdict::faster, {0.8, 0.75, 0.85}}, {verdict::slower, {1.25, 1.2, 1.3}}});
+  all.findings.push_back(
+      test::found("contrast", verdict::faster, {0.8, 0.75, 0.85}, {0.0, -1.0, 1.0}));
+  CHECK(first_line(all) == "INCONCLUSIVE: intervals contradict each other; measure again.");
 }
 
 TEST_CASE("a choice follows from verdicts in a chain") {

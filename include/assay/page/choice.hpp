@@ -29,7 +29,8 @@ inline std::optional<std::pair<std::size_t, std::size_t>> two_of(measure::findin
 /// The choice among variants that findings connect.
 struct choice_of_group {
   std::vector<std::size_t> variants;
-  std::vector<std::size_t> left;         ///< those that no other one is proven to beat
+  /// Those that no other one is proven to beat; none where intervals contradict each other.
+  std::vector<std::size_t> left;
   std::string word;                      ///< why nothing is chosen: a verdict; empty with a winner
   measure::finding const* by = nullptr;  ///< the winner's smallest proven difference
   std::optional<std::size_t> winner() const {
@@ -121,10 +122,28 @@ inline std::vector<choice_of_group> choices_of(measure::comparison const& all) {
       auto const who = two_of(each, all.variants.size());
       return who && std::ranges::find(members, who->first) != members.end();
     };
-    bool open = false, unproven = false, wrong = false;
+    // The bounds of two variants on each other, both ways round.
+    auto const any_pair = [&](auto const& holds) {
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+          if (holds(i, j, most[i][members[j]], most[j][members[i]])) { return true; }
+        }
+      }
+      return false;
+    };
+    bool const contradicts = any_pair([](auto, auto, double one, double other) {
+      return one * other < 1 - 1e-9;  // less than the rounding of logarithms leaves
+    });
+    if (contradicts) { group.left.clear(); }
+    bool const apart = any_pair([&](auto i, auto j, double one, double other) {
+      auto const is_left = [&](std::size_t which) {
+        return std::ranges::find(group.left, members[which]) != group.left.end();
+      };
+      return is_left(i) && is_left(j) && std::max(one, other) > 1 + all.margin + 1e-9;
+    });
+    bool unproven = false, wrong = false;
     for (auto const& each : all.findings) {
       if (!has(each)) { continue; }
-      open = open || each.outcome == measure::verdict::inconclusive;
       unproven = unproven || each.outcome == measure::verdict::unproven;
       wrong = wrong || each.outcome == measure::verdict::wrong_answer;
       auto const who = *two_of(each, all.variants.size());
@@ -135,8 +154,10 @@ inline std::vector<choice_of_group> choices_of(measure::comparison const& all) {
     }
     if (wrong) {
       group.word = "WRONG ANSWER";
-    } else if (group.left.size() > 1) {
-      group.word = unproven ? "UNPROVEN" : open ? "INCONCLUSIVE" : "EQUIVALENT";
+    } else if (group.left.size() != 1) {
+      group.word = unproven && !contradicts ? "UNPROVEN"
+                   : contradicts || apart   ? "INCONCLUSIVE"
+                                            : "EQUIVALENT";
     }
     made.push_back(std::move(group));
   }
@@ -199,7 +220,10 @@ inline std::string price_text(measure::comparison const& all, choice_of_group co
 inline std::string no_choice_text(measure::comparison const& all, choice_of_group const& of,
                                   std::vector<std::string> const& labels) {
   constexpr std::size_t most_names = 4;
-  if (of.word == "WRONG ANSWER") { return "a result is wrong, so no time counts"; }
+  if (of.word == "WRONG ANSWER") {
+    return "a result is wrong; mend or remove its variant before you choose";
+  }
+  if (of.left.empty()) { return "intervals contradict each other; measure again"; }
   std::string names;
   for (std::size_t i = 0; i < std::min(of.left.size(), most_names); ++i) {
     names += (i == 0 ? "" : i + 1 == of.left.size() ? " and " : ", ") + labels[of.left[i]];
