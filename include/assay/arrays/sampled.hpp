@@ -21,9 +21,9 @@ struct sampled {
 
 namespace arrays::detail {
 
-/// The indices of a sample in rising order: the first and the last element, the ends of rows of a
-/// matrix up to half of the sample, and one element of each of equal parts of the array. `rows` has
-/// no rows for an array without them. The array has more elements than the sample.
+/// The indices of a sample in rising order. The first and the last element are in it. Ends of the
+/// rows of a matrix take up to half of it. Equal parts of the array have one element each. `rows`
+/// has no rows for an array without them. The array has more elements than the sample.
 inline std::vector<std::size_t> draw_sample(std::size_t size, matrix const& rows,
                                             std::size_t elements, std::uint64_t seed) {
   auto const columns = rows.rows == 0 ? size : rows.columns;

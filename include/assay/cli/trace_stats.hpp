@@ -5,13 +5,11 @@
 #pragma once
 
 #include <assay/chrome/chrome.hpp>
-#include <assay/chrome/json_text.hpp>
 #include <assay/cli/guarded.hpp>
 #include <assay/cli/outputs.hpp>
 #include <assay/cli/trace_stats_options.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/nsys/answers.hpp>
-#include <assay/nsys/impossible_times.hpp>
 #include <assay/nsys/overlap_reasons.hpp>
 #include <assay/nsys/range_tables.hpp>
 #include <assay/nsys/rank_tables.hpp>
@@ -25,9 +23,7 @@
 #include <assay/profile/step_table.hpp>
 #include <assay/profile/trace_output.hpp>
 #include <assay/report/escape.hpp>
-#include <assay/report/format.hpp>
 #include <assay/report/overlap_words.hpp>
-#include <assay/report/trace_table.hpp>
 #include <assay/report/trace_words.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>
@@ -39,11 +35,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
-#include <map>
 #include <ostream>
-#include <set>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>

@@ -4,9 +4,7 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
-#include <assay/page/chart_axis.hpp>
 #include <assay/page/parts.hpp>
-#include <assay/page/strips.hpp>
 #include <assay/page/waterfall.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
@@ -14,7 +12,6 @@
 #include <assay/trace/results.hpp>
 #include <assay/trace/step_difference.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -41,7 +38,7 @@ inline std::vector<measure::traced_part> traced_parts(std::vector<trace::step_ch
   return made;
 }
 
-/// The waterfall from the work of a step of the control to that of the variant.
+/// The waterfall of a step: the control's work, the changes of its parts, the variant's work.
 inline std::string step_waterfall(trace::step_difference const& of, trace::step_labels const& names,
                                   page_ids& ids) {
   measure::comparison all;
@@ -54,30 +51,9 @@ inline std::string step_waterfall(trace::step_difference const& of, trace::step_
   traced.control_seconds = std::numeric_limits<double>::quiet_NaN();  // none is untraced
   traced.traced = traced_time_of(of.work.of.delta);
   traced.parts = traced_parts(of.parts);
-  auto const steps = waterfall_steps(all, traced);
-  std::vector<double> values;
-  double sum = 0;
-  for (auto const& each : steps) {
-    if (!each.whole) {
-      values.insert(values.end(), {sum + each.change.low_ns, sum + each.change.high_ns});
-    }
-    sum = each.whole ? each.change.ns : sum + each.change.ns;
-    values.push_back(sum);
-  }
-  std::erase_if(values, [](double each) { return !std::isfinite(each); });
-  auto const unit = unit_for(*std::ranges::max_element(values) * 1e-9);
-  auto const x = axis_over(values,
-                           std::string{unit.name} +
-                               " a step, from its first call to the "
-                               "end of its work",
-                           [unit](double ns) { return plain_number(ns * 1e-9 * unit.factor); });
-  std::string rows;
-  sum = 0;
-  for (auto const& each : steps) {
-    rows += waterfall_row(each, sum, x, ids);
-    sum = each.whole ? each.change.ns : sum + each.change.ns;
-  }
-  return strip_list(rows, x, ids) + parts_table(traced).folded("parts of the difference", 1000);
+  return waterfall_chart(waterfall_steps(all, traced),
+                         "a step, from its first call to the end of its work", ids) +
+         parts_table(traced).folded("parts of the difference", 1000);
 }
 
 /// The mean step of both sides: devices at work, idle by cause, and before and after the work.

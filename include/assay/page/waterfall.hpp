@@ -163,10 +163,10 @@ inline html_table parts_table(measure::traced_difference const& of) {
   return rows;
 }
 
-/// The waterfall of a difference, and its table.
-inline std::string waterfall(measure::comparison const& all, measure::traced_difference const& of,
-                             page_ids& ids, page_budget const& budget) {
-  auto const steps = waterfall_steps(all, of);
+/// The strips of a waterfall below its legend; empty where no step has a finite time. The axis
+/// reads `ms a batch`, with the words of `per`.
+inline std::string waterfall_chart(std::vector<waterfall_step> const& steps, std::string const& per,
+                                   page_ids& ids) {
   std::vector<double> values;
   double sum = 0;
   for (auto const& each : steps) {
@@ -179,7 +179,7 @@ inline std::string waterfall(measure::comparison const& all, measure::traced_dif
   std::erase_if(values, [](double each) { return !std::isfinite(each); });
   if (values.empty()) { return {}; }
   auto const unit = unit_for(*std::ranges::max_element(values) * 1e-9);
-  auto const x = axis_over(values, std::string{unit.name} + " a batch, wall clock",
+  auto const x = axis_over(values, std::string{unit.name} + ' ' + per,
                            [unit](double ns) { return plain_number(ns * 1e-9 * unit.factor); });
   std::string rows;
   sum = 0;
@@ -187,6 +187,14 @@ inline std::string waterfall(measure::comparison const& all, measure::traced_dif
     rows += waterfall_row(each, sum, x, ids);
     sum = each.whole ? each.change.ns : sum + each.change.ns;
   }
+  return waterfall_legend(steps) + element("div", "waterfall", strip_list(rows, x, ids));
+}
+
+/// The waterfall of a difference, and its table.
+inline std::string waterfall(measure::comparison const& all, measure::traced_difference const& of,
+                             page_ids& ids, page_budget const& budget) {
+  auto const chart = waterfall_chart(waterfall_steps(all, of), "a batch, wall clock", ids);
+  if (chart.empty()) { return {}; }
   auto const held = of.confidence > 0
                         ? count(of.pairs) +
                               " traced batches of each, in turn. Line: the interval; "
@@ -196,8 +204,7 @@ inline std::string waterfall(measure::comparison const& all, measure::traced_dif
   return element("p", "soft",
                  "From the time of " + escaped(label_at(all, of.control.variant)) + " to that of " +
                      escaped(label_at(all, of.variant.variant)) + ", by part. " + held) +
-         waterfall_legend(steps) + element("div", "waterfall", strip_list(rows, x, ids)) +
-         parts_table(of).folded("parts of the difference", budget.marks);
+         chart + parts_table(of).folded("parts of the difference", budget.marks);
 }
 
 /// Idle time of both variants by cause, as bars and as a table.
