@@ -30,7 +30,8 @@ inline measure::traced_time traced_time_of(stats::interval const& of) {
 
 inline std::vector<measure::traced_part> traced_parts(std::vector<trace::step_change> const& all) {
   std::vector<measure::traced_part> made;
-  for (auto const& [each, factor] : all) {
+  for (auto const& change : all) {
+    auto const& each = change.of;
     made.push_back({std::string{to_string(each.what)}, each.name, traced_time_of(each.delta),
                     each.control.ns, each.variant.ns, each.control.count, each.variant.count,
                     each.control.bytes, each.variant.bytes});

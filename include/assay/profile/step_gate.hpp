@@ -6,6 +6,7 @@
 #include <assay/profile/step_words.hpp>
 #include <assay/stats/five_numbers.hpp>
 #include <assay/stats/rank_sum.hpp>
+#include <assay/stats/serial_dependence.hpp>
 #include <assay/trace/glob.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/overlap.hpp>
@@ -113,7 +114,7 @@ struct judged_gate {
   step_gate const& of;
   stats::interval factor;  ///< the variant's time over the control's
   gate_outcome outcome = gate_outcome::unproven;
-  bool dependent = false;  ///< times of steps follow each other, so that the interval is too narrow
+  double widening = 1;  ///< of the interval, since steps depend on those before them
 };
 
 /// A gate fails where the whole interval of the factor lies beyond the margin, and passes where the
@@ -123,12 +124,12 @@ inline judged_gate judge(step_gate const& gate, std::size_t gates, double alpha 
   auto const critical = stats::rank_sum_critical_value(
       static_cast<std::int64_t>(gate.control.size()),
       static_cast<std::int64_t>(gate.variant.size()), alpha / static_cast<double>(gates));
-  judged_gate made{gate, stats::rank_sum_ratio(gate.control, gate.variant, critical)};
+  auto const widening = stats::interval_widening(gate.control, gate.variant);
+  judged_gate made{
+      gate,
+      stats::widened_factor(stats::rank_sum_ratio(gate.control, gate.variant, critical), widening),
+      gate_outcome::unproven, widening};
   if (critical < 0) { return made; }
-  for (auto const* times : {&gate.control, &gate.variant}) {
-    made.dependent = made.dependent || trace::serial_correlation(*times) >=
-                                           trace::largest_chance_correlation(times->size());
-  }
   auto const limit = 1 + gate.margin;
   made.outcome = made.factor.low > limit     ? gate_outcome::fails
                  : made.factor.high <= limit ? gate_outcome::passes
@@ -142,7 +143,9 @@ inline std::string gate_text(judged_gate const& of, std::int64_t needed) {
   auto const size = detail::factor_text(of.factor);
   auto const found =
       (size.empty() ? std::string{"from no time to some"} : size) +
-      (of.dependent ? ", too narrow an interval: a step's time depends on the step before" : "");
+      (of.widening >= detail::told_widening ? ", widened " + report::fixed(of.widening, 1) +
+                                                  " times, as steps depend on those before them"
+                                            : "");
   switch (of.outcome) {
     case gate_outcome::passes:
       return gate.text + ": passes: " + found + ".";

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <assay/stats/rank_sum.hpp>
+#include <assay/stats/serial_dependence.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/labels.hpp>
@@ -50,6 +51,7 @@ inline step_record step_of(view const& rows, trace::span range) {
 struct step_change {
   change of;               ///< medians over the steps of a side, and the shift between the sides
   stats::interval factor;  ///< the variant's over the control's; see `stats::rank_sum_ratio`
+  double widening = 1;     ///< of both intervals, since steps depend on those before them
 };
 
 /// The names of what is compared.
@@ -63,11 +65,10 @@ struct step_side {
   double device_ns = 0;                       ///< a step, mean: devices worked
   std::array<double, idle_causes> idle_ns{};  ///< the same: idle between operations, by cause
   double edge_ns = 0;                         ///< the same: before the first and after the last
-  double serial = 0;  ///< correlation of the lengths of ranges with those of the next step
 };
 
-/// The changes per step. Intervals are exact for steps that are independent of each other and whose
-/// laws differ by a shift, or by a factor.
+/// The changes per step. Intervals are those of steps that are independent of each other and whose
+/// laws differ by a shift, or by a factor, widened as `stats::interval_widening` says.
 struct step_difference {
   double alpha = 0.05;
   step_side control, variant;
@@ -83,24 +84,6 @@ struct step_difference {
   bool has_intervals() const noexcept { return critical_value >= 0; }
 };
 
-/// Correlation from one value to the next from here on is not chance, for `count` independent
-/// values: three standard deviations.
-inline double largest_chance_correlation(std::size_t count) {
-  return 3 / std::sqrt(static_cast<double>(count));
-}
-
-/// Correlation of each value with the next one; 0 for values that are all equal.
-inline double serial_correlation(std::vector<double> const& values) {
-  double mean = 0;
-  for (auto const each : values) { mean += each / static_cast<double>(values.size()); }
-  double products = 0, squares = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    squares += (values[i] - mean) * (values[i] - mean);
-    if (i > 0) { products += (values[i] - mean) * (values[i - 1] - mean); }
-  }
-  return squares > 0 ? products / squares : 0;
-}
-
 namespace detail {
 
 /// Numbers of both sides, one for each step.
@@ -108,8 +91,11 @@ using two_samples = std::array<std::vector<double>, 2>;
 
 inline step_change change_between(two_samples const& of, std::int64_t critical_value) {
   step_change made;
-  made.of.delta = stats::rank_sum_shift(of[0], of[1], critical_value);
-  made.factor = stats::rank_sum_ratio(of[0], of[1], critical_value);
+  made.widening = stats::interval_widening(of[0], of[1]);
+  made.of.delta =
+      stats::widened(stats::rank_sum_shift(of[0], of[1], critical_value), made.widening);
+  made.factor =
+      stats::widened_factor(stats::rank_sum_ratio(of[0], of[1], critical_value), made.widening);
   return made;
 }
 
@@ -158,9 +144,7 @@ inline std::vector<step_change> changes_of(std::map<breakdown_key, entries_of_si
 inline step_side side_of(std::span<step_record const> steps) {
   step_side made{.steps = steps.size()};
   auto const share = 1 / static_cast<double>(steps.size());
-  std::vector<double> lengths;
   for (auto const& each : steps) {
-    lengths.push_back(each.range_ns);
     made.edge_ns += share * each.run.ns;
     for (auto const& [key, part] : each.run.parts) {
       if (key.first <= entry_kind::memset) { made.device_ns += share * part.ns; }
@@ -171,7 +155,6 @@ inline step_side side_of(std::span<step_record const> steps) {
   }
   made.edge_ns -= made.device_ns;
   for (auto const ns : made.idle_ns) { made.edge_ns -= ns; }
-  made.serial = serial_correlation(lengths);
   return made;
 }
 
