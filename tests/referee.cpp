@@ -197,6 +197,27 @@ TEST_CASE("a rate above a ceiling is refused with both numbers") {
   }
 }
 
+TEST_CASE("rows have padding that no candidate may write, and samples are named") {
+  assay::test::folder const here;
+  std::filesystem::create_symlink(ASSAY_REFEREE_PROBLEM, here / "problem-rows");
+  auto const problem = (here / "problem-rows").string();
+  tried referee{problem.c_str(), ASSAY_REFEREE_CANDIDATES};
+  auto const padding = referee.judge("writes-padding");
+  INFO(report::json_line(padding));
+  REQUIRE(padding.is_accused());
+  CHECK(padding.charges[0].what == kind::out_of_bounds);
+  CHECK_THAT(padding.charges[0].text, contains("it wrote into the padding behind row 0 of array 1 "
+                                               "(leading dimension "));
+  CHECK(referee.judge("one-leading-dimension").is_accused());
+  auto const found = tried{problem.c_str(), ASSAY_REFEREE_CANDIDATES, true}.judge("rows");
+  INFO(report::json_line(found));
+  CHECK_FALSE(found.is_accused());
+  REQUIRE(found.timed.has_value());
+  REQUIRE(found.timed->caveats.size() == 1);
+  CHECK_THAT(found.timed->caveats[0],
+             contains("array 1 is checked by samples: a check looks at 256 of 30002 elements"));
+}
+
 TEST_CASE("a problem that accepts what is wrong is refused, and the expectation is named") {
   assay::test::folder const here;
   auto const why = [&](std::string const& name) {

@@ -85,6 +85,7 @@ class candidate_subject final : public measure::subject {
     flops_ = to_number<double>(at(built, 2));
     checked_ = to_checks(at(built, 3));
     sets_ = to_number<int>(at(built, 4));
+    notes_.assign(built.begin() + 5, built.end());
   }
 
   /// Nothing before calls that are so long that caches do not matter.
@@ -126,6 +127,7 @@ class candidate_subject final : public measure::subject {
   double bytes() const override { return bytes_; }
   double flops() const override { return flops_; }
   measure::checks checked() const override { return checked_; }
+  std::vector<std::string> caveats() const override { return notes_; }
 
  private:
   using steady_clock = std::chrono::steady_clock;
@@ -186,6 +188,7 @@ class candidate_subject final : public measure::subject {
   bool is_judged_ = false;  ///< one of these calls
   double bytes_ = 0, flops_ = 0;
   measure::checks checked_ = measure::checks::none;
+  std::vector<std::string> notes_;
 };
 
 /// The charge that judgements behind a comparison find.

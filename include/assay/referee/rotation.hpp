@@ -3,6 +3,7 @@
 /// Internal to serve_problem.hpp: the one way in which a candidate is called.
 #pragma once
 
+#include <assay/arrays/matrix.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/referee/call_arrays.hpp>
 #include <assay/referee/candidate_place.hpp>
@@ -43,7 +44,8 @@ class rotation {
       : place_(where), random_{seed} {
     std::size_t bytes = 0;
     do {
-      sets_.push_back(std::make_unique<call_arrays>(where, of, what, n, random_.next()));
+      auto const layout = (sets_.size() + 1) % arrays::row_layouts;
+      sets_.push_back(std::make_unique<call_arrays>(where, of, what, n, random_.next(), layout));
       order_.push_back(sets_.size() - 1);
       bytes = 0;
       for (auto const& each : sets_[0]->arrays().declared()) { bytes += each.bytes; }
@@ -96,6 +98,9 @@ class rotation {
     }
     if (auto const which = of.damaged()) {
       return charge{kind::out_of_bounds, how.when + ": it wrote before or behind " + *which};
+    }
+    if (auto const which = of.changed_padding()) {
+      return charge{kind::out_of_bounds, how.when + ": it wrote into " + *which};
     }
     if (!of.float_change().empty()) {
       return charge{kind::changed_environment,

@@ -27,6 +27,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace assay {
 namespace referee_detail {
@@ -46,7 +47,7 @@ using measure::served::words;
 /// | `state`                          | the same: compares with the state before `load` |
 /// | `clock`                          | `ok NANOSECONDS` of the steady clock            |
 /// | `unload PATH`                    | as `examine`; loads it once more before         |
-/// | `build NAME EPOCH SEED ...`      | `ok BYTES FLOPS CHECKS SETS`                    |
+/// | `build NAME EPOCH SEED ...`      | `ok BYTES FLOPS CHECKS SETS NOTE ...`           |
 /// | `prepare CALLS SPECIAL`          | `ok`; draws the inputs of a cell                |
 /// | `run`                            | `ok SECONDS WALL GPU ...`: all, and a call of it |
 /// | `judge CALL`                     | as `examine`, of one of these calls             |
@@ -174,9 +175,11 @@ class problem_server {
     cells_.emplace(place_, problem_, called_, problem_.sizes.front(),
                    measure::placement_seed(now, at(request, 1), 0));
     auto const& made = cells_->arrays();
-    return {"ok", measure::served::from_double(made.bytes()),
-            measure::served::from_double(made.flops()),
-            measure::served::to_word(measure::checks_of(made)), std::to_string(cells_->sets())};
+    words told{"ok", measure::served::from_double(made.bytes()),
+               measure::served::from_double(made.flops()),
+               measure::served::to_word(measure::checks_of(made)), std::to_string(cells_->sets())};
+    for (auto& note : measure::sample_notes(made)) { told.push_back(std::move(note)); }
+    return told;
   }
 
   words run() {
