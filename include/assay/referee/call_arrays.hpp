@@ -97,9 +97,10 @@ class call_arrays {
   std::uint64_t inputs() const {
     return over(true, [this](auto const& each) { return place_.checksum(each.data, each.bytes); });
   }
-  std::uint64_t sampled_checksum() const {
-    return over(
-        false, [this](auto const& each) { return place_.sampled_checksum(each.data, each.bytes); });
+  std::uint64_t sampled_checksum(std::uint64_t places) const {
+    return over(false, [&](auto const& each) {
+      return place_.sampled_checksum(each.data, each.bytes, places);
+    });
   }
   std::optional<std::string> verify(double slack = 1) { return setup_->verify(slack); }
   /// Names the first array with changed red zones.

@@ -58,8 +58,8 @@ inline std::optional<charge> wrong_clock(outside_watch const& reference,
 /// numbers of a set stand for all of them.
 ///
 /// This process clocks each pass of calls too. It judges outputs as they lie behind some cells,
-/// those of a call that it draws then, for a fifth of the time of the calls. After some of these
-/// cells follows a like one over special values, whose time does not count.
+/// those of a call that was drawn with the inputs, for a fifth of the time of the calls. After some
+/// of these cells follows a like one over special values, whose time does not count.
 class candidate_subject final : public measure::subject {
  public:
   candidate_subject(std::shared_ptr<measure::remote_process> in, std::string const& label,
@@ -170,8 +170,7 @@ class candidate_subject final : public measure::subject {
 
   void judge() {
     auto const begin = steady_clock::now();
-    auto const which = watch_->random.below(static_cast<std::uint64_t>(calls_));
-    auto const told = process_->request({"judge", std::to_string(which)});
+    auto const told = process_->request({"judge"});
     is_judged_ = true;
     watch_->looking += since(begin);
     using measure::served::at;

@@ -16,6 +16,8 @@
 #include <assay/serve/answers.hpp>
 #include <assay/stats/number_text.hpp>
 
+#include <sys/prctl.h>
+
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -50,10 +52,13 @@ using measure::served::words;
 /// | `build NAME EPOCH SEED ...`      | `ok BYTES FLOPS CHECKS SETS NOTE ...`           |
 /// | `prepare CALLS SPECIAL`          | `ok`; draws the inputs of a cell                |
 /// | `run`                            | `ok SECONDS WALL GPU ...`: all, and a call of it |
-/// | `judge CALL`                     | as `examine`, of one of these calls             |
+/// | `judge`                          | as `examine`, of one of these calls             |
 class problem_server {
  public:
-  problem_server(candidate_place& where, problem const& of) : place_(where), problem_(of) {}
+  /// Processes that a candidate leaves behind stay children of this one, so that they are seen.
+  problem_server(candidate_place& where, problem const& of) : place_(where), problem_(of) {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  }
 
   words answer(words const& request) {
     auto const& verb = at(request, 0);
@@ -111,9 +116,7 @@ class problem_server {
       return {"ok"};
     }
     if (verb == "run") { return run(); }
-    if (verb == "judge") {
-      return reply(cells_->judge(measure::served::to_number<std::size_t>(at(request, 1)), how_));
-    }
+    if (verb == "judge") { return reply(cells_->judge(how_)); }
     throw measure::served::protocol_error(verb);
   }
 
