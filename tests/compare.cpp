@@ -510,6 +510,24 @@ TEST_CASE("a report says whether results are checked, and checks can be required
   }
 }
 
+TEST_CASE("a report tells of samples, what they cover and what they miss", "[compare]") {
+  auto const filled = [](std::size_t n) {
+    return [n](setup& make) {
+      auto const y = make.output<float>(matrix{n, 100});
+      make.expect(y, [](std::size_t, std::size_t) { return 1; }, sampled{2402});
+      return [y] { std::fill(y.data(), y.data() + y.size(), 1.0F); };
+    };
+  };
+  auto const found = compare("a", filled(100), "b", filled(100), brief());
+  REQUIRE(found.failure == "");
+  // 200 ends of rows, two more, and 2200 parts of at most 5 elements: 5 log(100) are 23.03.
+  CHECK(found.caveats == std::vector<std::string>{
+                             "array 0 is checked by samples: a check looks at 2402 of 10000 "
+                             "elements, and misses 24 wrong ones with a chance of at most 1 %"});
+  CHECK_THAT(report::short_text(found), test::contains("array 0 is checked by samples"));
+  CHECK(compare("a", filled(24), "b", filled(24), brief()).caveats.empty());
+}
+
 TEST_CASE("a difference below the margin is equivalent for require", "[compare]") {
   comparison found;
   found.variants.resize(2);

@@ -9,6 +9,7 @@
 #include <assay/race.hpp>
 #include <assay/race/json.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -106,6 +107,18 @@ TEST_CASE("a wrong candidate and one that throws do not win") {
   std::ostringstream out;
   out << found;
   CHECK_THAT(out.str(), contains("WINNER: right is the best of 3"));
+}
+
+TEST_CASE("a race tells of results of which samples are checked") {
+  auto const ones = [](setup& make) {
+    auto const y = make.output<int>(10'000);
+    make.expect(y, [](std::size_t) { return 1; }, sampled{100});
+    return [y] { std::fill_n(y.data(), y.size(), 1); };
+  };
+  auto const found = race("a", ones, "b", ones, brief());
+  CHECK(std::ranges::count_if(found.notes, [](std::string const& each) {
+          return each.find("a check looks at 100 of 10000 elements") != each.npos;
+        }) == 1);
 }
 
 TEST_CASE("candidates and their buffer sets share right values, and one that cannot is named") {

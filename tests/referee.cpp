@@ -4,23 +4,33 @@
 // are not accused, failing ones get one line, and nothing is left running.
 // assay-test-timeout: 900
 #include <assay/referee.hpp>
+#include <assay/referee/candidate_place.hpp>
+#include <assay/referee/rotation.hpp>
 
 #include <dlfcn.h>
 #include <nlohmann/json.hpp>
+#include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <set>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -197,6 +207,27 @@ TEST_CASE("a rate above a ceiling is refused with both numbers") {
   }
 }
 
+TEST_CASE("rows have padding that no candidate may write, and samples are named") {
+  assay::test::folder const here;
+  std::filesystem::create_symlink(ASSAY_REFEREE_PROBLEM, here / "problem-rows");
+  auto const problem = (here / "problem-rows").string();
+  tried referee{problem.c_str(), ASSAY_REFEREE_CANDIDATES};
+  auto const padding = referee.judge("writes-padding");
+  INFO(report::json_line(padding));
+  REQUIRE(padding.is_accused());
+  CHECK(padding.charges[0].what == kind::out_of_bounds);
+  CHECK_THAT(padding.charges[0].text, contains("it wrote into the padding behind row 0 of array 1 "
+                                               "(leading dimension "));
+  CHECK(referee.judge("one-leading-dimension").is_accused());
+  auto const found = tried{problem.c_str(), ASSAY_REFEREE_CANDIDATES, true}.judge("rows");
+  INFO(report::json_line(found));
+  CHECK_FALSE(found.is_accused());
+  REQUIRE(found.timed.has_value());
+  REQUIRE(found.timed->caveats.size() == 1);
+  CHECK_THAT(found.timed->caveats[0],
+             contains("array 1 is checked by samples: a check looks at 256 of 30002 elements"));
+}
+
 TEST_CASE("a problem that accepts what is wrong is refused, and the expectation is named") {
   assay::test::folder const here;
   auto const why = [&](std::string const& name) {
@@ -278,6 +309,133 @@ TEST_CASE("the program judges names from its input, one line of JSON for each") 
         "0\n");
 }
 #endif
+
+namespace {
+
+/// y = 2 x, for buffer sets of a rotation.
+problem of_doubles() {
+  problem of;
+  of.sizes = {10'000};
+  of.declare = [](setup& make, std::size_t n) -> std::vector<double> {
+    auto const x = make.random<float>(n);
+    auto const y = make.output<float>(n);
+    make.expect(y, [x](std::size_t i) { return 2.0 * x.seeded(i); });
+    return {};
+  };
+  return of;
+}
+
+/// The charges of passes of several calls. `call(x, y, n, i)` is call number i of a pass;
+/// `between(y, n, is_before)` writes to outputs of all of them before and behind a pass.
+std::map<std::string, int> charges_of(
+    std::function<void(float*, float*, std::size_t, std::size_t)> const& call,
+    std::function<void(std::vector<std::pair<float*, float*>> const&, bool)> const& between) {
+  referee_detail::host_candidate_place place;
+  auto const of = of_doubles();
+  std::size_t number = 0;
+  candidate_function const function = [&](void* const* buffers, std::size_t const* sizes, int,
+                                          double const*, int, void*) {
+    call(static_cast<float*>(buffers[0]), static_cast<float*>(buffers[1]), sizes[0], number++);
+    return 0;
+  };
+  referee_detail::rotation with{place, of, function, of.sizes[0], 7, 4};
+  std::map<std::string, int> found;
+  for (int pass = 0; pass < 40; ++pass) {  // each judges one call of four; the seed is fixed
+    referee_detail::asked const how{kind::wrong_answer, "a pass"};
+    with.prepare(4, how);
+    std::vector<std::pair<float*, float*>> all;
+    for (std::size_t i = 0; i < 4; ++i) {
+      auto const arrays = with.set(i).arrays().declared();
+      all.emplace_back(static_cast<float*>(arrays[0].data), static_cast<float*>(arrays[1].data));
+    }
+    between(all, true);
+    number = 0;
+    (void)with.run();
+    between(all, false);
+    auto const charge = with.judge(how);
+    ++found[charge ? std::string{to_string(charge->what)} : ""];
+  }
+  return found;
+}
+
+void doubles(float const* x, float* y, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) { y[i] = 2 * x[i]; }
+}
+
+}  // namespace
+
+TEST_CASE("what is done beside the calls of a pass is seen in any of them") {
+  auto const nothing = [](auto const&, bool) {};
+  auto const honest = [](float* x, float* y, std::size_t n, std::size_t) { doubles(x, y, n); };
+  CHECK(charges_of(honest, nothing) == std::map<std::string, int>{{"", 40}});
+
+  auto const writes_early = [](auto const& all, bool is_before) {
+    for (auto const& [x, y] : all) {
+      if (is_before) { doubles(x, y, 10'000); }
+    }
+  };
+  CHECK(charges_of(honest, writes_early) == std::map<std::string, int>{{"escaped work", 40}});
+
+  // All but the last call are done behind the pass, before results are looked at.
+  auto const last_alone = [](float* x, float* y, std::size_t n, std::size_t i) {
+    if (i == 3) { doubles(x, y, n); }
+  };
+  auto const repairs = [](auto const& all, bool is_before) {
+    if (is_before) { return; }
+    for (auto const& [x, y] : all) { doubles(x, y, 10'000); }
+  };
+  auto const repaired = charges_of(last_alone, repairs);
+  CHECK(repaired.size() == 2);
+  CHECK(repaired.at("escaped work") > 20);
+
+  auto const borrows = [](float* x, float* y, std::size_t n, std::size_t i) {
+    doubles(x, y, n);
+    if (i < 3) { x[17] = 0; }
+  };
+  auto const borrowed = charges_of(borrows, nothing);
+  CHECK(borrowed.size() == 2);
+  CHECK(borrowed.at("modified input") > 20);
+}
+
+TEST_CASE("outputs are looked at in places that a candidate does not know") {
+  std::vector<std::uint64_t> content(100'000);
+  for (std::size_t i = 0; i < content.size(); ++i) { content[i] = i; }
+  referee_detail::host_candidate_place place;
+  auto const sum = [&](std::uint64_t seed) {
+    return place.sampled_checksum(content.data(), 8 * content.size(), seed);
+  };
+  CHECK(sum(1) == sum(1));
+  CHECK(sum(1) != sum(2));
+  auto const before = sum(1);
+  content.back() ^= 1;
+  CHECK(sum(1) != before);
+}
+
+TEST_CASE("time in which a process of the candidate ran counts") {
+  referee_detail::host_candidate_place place;
+  ::cpu_set_t before, one;
+  REQUIRE(::sched_getaffinity(0, sizeof before, &before) == 0);
+  CPU_ZERO(&one);
+  CPU_SET(::sched_getcpu(), &one);
+  REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+  auto const child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) { ::sched_yield(); }
+  }
+  double seconds = 0;  // by a clock within the call
+  auto const mean = place.run({[&](void*) {
+    auto const begin = std::chrono::steady_clock::now();
+    for (std::clock_t const from = std::clock(); std::clock() - from < CLOCKS_PER_SEC / 20;) {
+      ::sched_yield();
+    }
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }});
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::sched_setaffinity(0, sizeof before, &before);
+  CHECK(mean[measure::clock::wall] >= seconds);
+}
 
 TEST_CASE("a candidate can be written in C") {
   auto const header =

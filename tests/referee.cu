@@ -3,10 +3,13 @@
 // ones are not accused, and what a device does not survive has one line.
 // assay-test-timeout: 900
 #include <assay/referee/device_candidate_place.cuh>
+#include <assay/referee/rotation.hpp>
 #include <assay/referee/run_referee.hpp>
 
+#include <cstddef>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "catch.hpp"
 #include "referee/tried.hpp"
@@ -71,6 +74,53 @@ TEST_CASE("a device that a candidate has spoilt is that candidate's alone") {
   CHECK_THAT(referee.judge("bad-address").charges.at(0).text, contains("cudaError"));
   CHECK_THAT(referee.judge("bad-launch").charges.at(0).text, contains("a call returned 7"));
   CHECK_FALSE(referee.judge("plain").is_accused());
+}
+
+TEST_CASE("padding on a device is no candidate's to write, and nothing is written early") {
+  using namespace assay::referee_detail;
+  device_candidate_place place{assay::on::device{}};
+  assay::problem of;
+  of.sizes = {1 << 16};
+  of.vary_leading_dimensions = true;
+  of.declare = [](assay::setup& make, std::size_t n) {
+    assay::matrix const rows{n / 7, 7};
+    auto const x = make.random<float>(rows), y = make.output<float>(rows);
+    make.expect(
+        y, [x](std::size_t row, std::size_t i) { return x.seeded(row, i); }, assay::sampled{256});
+    return std::vector{static_cast<double>(x.leading_dimension()),
+                       static_cast<double>(y.leading_dimension())};
+  };
+  auto const charges = [&](bool pads, bool early) {
+    assay::candidate_function const copies = [pads](void* const* buffers, std::size_t const*, int,
+                                                    double const* scalars, int, void* stream) {
+      auto const ldx = static_cast<std::size_t>(scalars[0]);
+      auto const ldy = static_cast<std::size_t>(scalars[1]);
+      auto* const y = static_cast<float*>(buffers[1]);
+      auto const on = static_cast<cudaStream_t>(stream);
+      assay::check(cudaMemcpy2DAsync(y, 4 * ldy, buffers[0], 4 * ldx, 28, (1 << 16) / 7,
+                                     cudaMemcpyDeviceToDevice, on));
+      if (pads && ldy > 7) { assay::check(cudaMemsetAsync(y + 7, 0, 4, on)); }
+      return 0;
+    };
+    rotation with{place, of, copies, of.sizes[0], 7, 4};
+    std::map<std::string, int> found;
+    for (int pass = 0; pass < 20; ++pass) {
+      asked const how{kind::wrong_answer, "a pass"};
+      with.prepare(4, how);
+      for (std::size_t i = 0; i < 4 && early; ++i) {
+        assay::check(cudaMemset(with.set(i).arrays().declared()[1].data, 0, 4));
+      }
+      (void)with.run();
+      auto const charge = with.judge(how);
+      ++found[charge ? std::string{to_string(charge->what)} : ""];
+    }
+    return found;
+  };
+  CHECK(charges(false, false) == std::map<std::string, int>{{"", 20}});
+  CHECK(charges(false, true) == std::map<std::string, int>{{"escaped work", 20}});
+  auto const padded = charges(true, false);  // one of four sets has no padding
+  CHECK(padded.size() == 2);
+  CHECK(padded.at("out of bounds") > 5);
 }
 
 TEST_CASE("FLOPs have a ceiling on devices whose data sheet is known") {

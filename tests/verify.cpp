@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <new>
 #include <set>
 #include <span>
@@ -272,7 +273,16 @@ TEST_CASE("what cannot be verified is refused in words", "[verify]") {
   CHECK_THROWS_WITH(verify(nothing),
                     contains("the factory expects nothing") && contains("make.expect(array, f)"));
   CHECK_THROWS_WITH(of_scale(scale, {.only = sizes{}.at_least(2).at_most(1)}),
-                    contains("35 sizes none is allowed"));
+                    contains("35 sizes none is allowed by at least 2, at most 1: name some"));
+  CHECK_THROWS_WITH(of_scale(scale, {.only = sizes{257}.multiple_of(4)}),
+                    contains("1 size none is allowed by multiples of 4: the list and the rules"));
+  auto const one_case = [](setup& make) {
+    auto const y = make.output<int>(1);
+    make.expect(y, [](std::size_t) { return 3; });
+    return [y] { *y.data() = 3; };
+  };
+  CHECK_THROWS_WITH(verify(one_case, {.only = {257}}),
+                    contains("size 257 has 1 extent, and the factory takes none: drop `only`"));
   CHECK_THROWS_WITH(of_scale(scale, {.only = {{64, 33}}}),
                     contains("size {64, 33} has 2 extents, and the factory takes 1"));
   CHECK_THROWS_WITH(of_scale(scale, {.only = sizes{}.multiple_of({4, 4})}),
@@ -301,6 +311,33 @@ TEST_CASE("a factory that throws fails at that size, one without memory leaves i
   CHECK(without);
   REQUIRE(without.left_out.size() > 1);
   CHECK(without.left_out[0] == "size 512: no host memory");
+}
+
+TEST_CASE("what a factory, a call or a right value throws is a failure of that size", "[verify]") {
+  enum class where { factory, call, right_value, no_right_value };
+  auto const throwing = [](where at) {
+    return verify([at](setup& make, std::size_t n) {
+      if (at == where::factory && n >= 33) { throw 42; }
+      auto const y = make.output<float>(n);
+      make.expect(y, [at, n](std::size_t i) {
+        if (at == where::right_value && n >= 33 && i == 32) { throw std::runtime_error("no 32"); }
+        return at == where::no_right_value && n >= 33 ? std::nan("") : 3.0;
+      });
+      return [=] {
+        if (at == where::call && n >= 33) { throw 42; }
+        std::fill_n(y.data(), y.size(), 3.0F);
+      };
+    });
+  };
+  std::map<where, std::string> const told{
+      {where::factory, "n = 33, zeros: the factory threw an exception of unknown type"},
+      {where::call, "n = 33, zeros: the call threw an exception of unknown type"},
+      {where::right_value, "n = 33, zeros: setup.expect: the function of array 0 threw: no 32"},
+      {where::no_right_value, "n = 33, zeros: setup.expect: the right value of element 0"}};
+  for (auto const& [at, text] : told) {
+    auto const seen = throwing(at);
+    CHECK_THAT(seen.failure, contains(text) && contains(".only = {33}"));
+  }
 }
 
 TEST_CASE("a factory says what its work does not promise", "[verify]") {

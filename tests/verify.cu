@@ -17,6 +17,9 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 using namespace assay;
 using assay::test::contains;
@@ -216,6 +219,43 @@ TEST_CASE("rows of all leading dimensions are right, or their mistakes are found
              }).failure,
              contains("{1, 1}, ones, leading dimension of array 0 = 2, leading dimension of array "
                       "1 = 16: it wrote into the padding behind row 0 of array 1"));
+}
+
+TEST_CASE("kernels read rows of the caller's data, and samples of two results are checked",
+          "[verify]") {
+  std::vector<float> data(300 * 70);
+  for (std::size_t i = 0; i < data.size(); ++i) { data[i] = static_cast<float>(i % 1001) - 500; }
+  auto const of_data = [&](float error) {
+    return verify([&, error](setup& make) {
+      matrix const shape{300, 70};
+      auto const x = make.from(data, shape);
+      auto const y = make.output<float>(shape), z = make.output<float>(shape);
+      make.expect(
+          std::tie(y, z),
+          [x](std::size_t row, std::size_t i) {
+            auto const right = 2.0 * x.seeded(row, i);
+            return std::pair{right, 2 * right};
+          },
+          sampled{512});
+      return [=](cudaStream_t on) {
+        auto const launch = [&](matrix_view<float> from, matrix_view<float> to) {
+          scale_rows<<<blocks(32 * 300), block, 0, on>>>(
+              300, 70, from.data(), from.leading_dimension(), to.data(), to.leading_dimension());
+        };
+        launch(x, y);
+        launch(y, z);
+        if (error != 0) {  // the last element is always in the sample
+          check(cudaMemcpyAsync(z.data() + 299 * z.leading_dimension() + 69, &error, sizeof error,
+                                cudaMemcpyHostToDevice, on));
+        }
+      };
+    });
+  };
+  auto const right = of_data(0);
+  INFO(right);
+  CHECK(right);
+  CHECK(right.notes.size() == 2);
+  CHECK_THAT(of_data(1e9F).failure, contains("row 299, column 69 of array 2"));
 }
 
 TEST_CASE("kernels take arrays as views of CCCL", "[verify]") {

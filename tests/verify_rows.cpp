@@ -195,6 +195,71 @@ TEST_CASE("padding that work reads reaches its results, be they sums, minima or 
   CHECK_THAT(masked.failure, contains("element 0 of array 1 is nan"));
 }
 
+TEST_CASE("the caller's elements come in rows, at all leading dimensions", "[verify]") {
+  std::set<size_t> seen_steps;
+  auto const of_data = [&](size_t elements, size_t given, bool written, bool reads_columns) {
+    std::vector<float> data(elements);
+    for (size_t i = 0; i < elements; ++i) { data[i] = static_cast<float>(i + 1); }
+    return verify([&, data](setup& make) {
+      matrix const rows{5, 7, given};
+      auto const x = written ? make.inout(data, rows) : make.from(data, rows);
+      seen_steps.insert(x.leading_dimension());
+      auto const step = elements == 35 ? 7 : given;
+      for (size_t row = 0; row < 5; ++row) {
+        CHECK(x.seeded(row, 6) == static_cast<float>(row * step + 7));
+      }
+      auto const y = written ? x : make.output<float>(rows);
+      make.expect(y, [x](size_t row, size_t column) { return 2 * x.seeded(row, column); });
+      return [=] {
+        auto const ldx = reads_columns ? 7 : x.leading_dimension();
+        scale(5, 7, x.data(), ldx, y.data(), y.leading_dimension());
+      };
+    });
+  };
+  for (bool const written : {false, true}) {
+    seen_steps.clear();
+    auto const right = of_data(35, 0, written, false);
+    INFO(right);
+    CHECK(right);
+    CHECK(seen_steps == std::set<size_t>{7, 8, 16});
+    CHECK(of_data(35, 9, written, false));
+    CHECK(of_data(45, 9, written, false));
+    CHECK_FALSE(of_data(35, 0, written, true));
+  }
+  CHECK_THAT(of_data(36, 0, false, false).failure,
+             contains("setup.from: 36 elements for 5 rows of 7: 35 are needed"));
+  CHECK_THAT(of_data(36, 9, true, false).failure,
+             contains("setup.inout: 36 elements for 5 rows of 7: 35 are needed, or 45 with a "
+                      "leading dimension of 9"));
+}
+
+TEST_CASE("a reference in rows is checked by rows", "[verify]") {
+  auto const by = [](float factor) {
+    return verify(
+        [factor](setup& make, size_t rows, size_t columns) {
+          auto const x = make.random<float>(matrix{rows, columns});
+          auto const y = make.output<float>(matrix{rows, columns});
+          auto const write = [=](float* to, float times) {
+            for (size_t row = 0; row < rows; ++row) {
+              for (size_t i = 0; i < columns; ++i) {
+                to[row * y.leading_dimension() + i] =
+                    times * x.data()[row * x.leading_dimension() + i];
+              }
+            }
+          };
+          make.expect_from(
+              y, [=](float* out) { write(out, factor); },
+              [x](size_t row, size_t i) { return 3.0 * x.seeded(row, i); });
+          return [=] { write(y.data(), 3); };
+        },
+        {.only = {{3, 5}, {33, 17}}});
+  };
+  auto const right = by(3);
+  INFO(right);
+  CHECK(right);
+  CHECK_THAT(by(2).failure, contains("the reference itself is wrong: row 0, column 0 of array 1"));
+}
+
 TEST_CASE("a leading dimension of the caller stays, and aligned rows may be asked for",
           "[verify]") {
   std::set<size_t> seen_steps;

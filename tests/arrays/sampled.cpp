@@ -15,6 +15,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 
 using namespace assay;
 using test::contains;
@@ -127,6 +129,77 @@ TEST_CASE("small arrays are checked whole, and a sample of none is refused", "[a
   CHECK_THAT(
       message_of([&] { make.expect(y, [](std::size_t) { return 5; }, tolerance{}, sampled{0}); }),
       contains("a sample of 0 elements checks nothing"));
+}
+
+TEST_CASE("a sample needs no tolerance, and several arrays are sampled by tuples", "[arrays]") {
+  constexpr std::size_t n = 10'000;
+  for (bool const rows : {false, true}) {
+    auto make = on_host(1);
+    matrix const shape{100, 100};
+    auto const z = make.output<int>(n);
+    make.expect(z, [](std::size_t i) { return static_cast<int>(i); }, sampled{64});
+    auto const x = make.output<float>(shape);
+    auto const y = make.output<int>(shape);
+    auto const calls = std::make_shared<std::atomic<int>>(0);
+    auto const both = [calls](std::size_t i) {
+      ++*calls;
+      return std::pair{0.5 * static_cast<double>(i), static_cast<int>(i)};
+    };
+    if (rows) {
+      make.expect(
+          std::tie(x, y), [both](std::size_t row, std::size_t i) { return both(100 * row + i); },
+          sampled{64});
+    } else {
+      make.expect(std::tie(x, y), both, sum_of(1), tolerance{}, sampled{64});
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      z.data()[i] = y.data()[i] = static_cast<int>(i);
+      x.data()[i] = 0.5F * static_cast<float>(i);
+    }
+    CHECK(make.verify().value_or("right") == "right");
+    CHECK(*calls <= 2 * 64 + 2);
+    for (auto const& each : make.declared()) { CHECK(each.sample == 64); }
+    y.data()[n - 1] += 1;
+    CHECK_THAT(make.verify().value_or("right"),
+               contains("row 99, column 99 of array 2 (leading dimension 100) is 10000"));
+  }
+}
+
+TEST_CASE("several arrays have one function of an element without a sample too", "[arrays]") {
+  auto make = on_host(1);
+  auto const x = make.output<double>(3000);
+  auto const y = make.output<int>(2000);
+  make.expect(std::tie(x, y), [](std::size_t i) {
+    return std::tuple{static_cast<double>(i), static_cast<int>(i % 7)};
+  });
+  for (std::size_t i = 0; i < 3000; ++i) { x.data()[i] = static_cast<double>(i); }
+  for (std::size_t i = 0; i < 2000; ++i) { y.data()[i] = static_cast<int>(i % 7); }
+  CHECK(make.verify().value_or("right") == "right");
+  y.data()[1234] = 7;
+  CHECK_THAT(make.verify().value_or("right"), contains("element 1234 of array 1 is 7, expected 2"));
+}
+
+TEST_CASE("low precision in a sample is told from a wrong answer", "[arrays]") {
+  // Right values near zero beside others of magnitude 1, as a difference of rounded numbers has.
+  constexpr std::size_t n = 100'000;
+  auto const right = [](std::size_t i) {
+    return i % 10 == 0 ? 1e-9 : 1 + static_cast<double>(i) / n;
+  };
+  for (auto const elements : {std::size_t{512}, n}) {
+    auto make = on_host(1);
+    auto const y = make.output<float>(n);
+    make.expect(y, right, tolerance{1e-6}, sampled{elements});
+    auto const write = [&](double error) {
+      for (std::size_t i = 0; i < n; ++i) {
+        y.data()[i] = static_cast<float>(right(i) + (i % 2 == 0 ? error : -error));
+      }
+    };
+    write(0x1p-9);  // as half a unit in the last place of bfloat16
+    CHECK_THAT(make.verify().value_or("right"), contains("expected"));
+    CHECK(make.verify(16384).value_or("right") == "right");
+    write(0.5);
+    CHECK_THAT(make.verify(16384).value_or("right"), contains("expected"));
+  }
 }
 
 TEST_CASE("scratch memory and zeros have rows", "[arrays]") {

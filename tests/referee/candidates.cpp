@@ -57,16 +57,26 @@ struct task {
   double* sum;
   std::size_t n;
   float a;
+  void* const* buffers;
+  std::size_t const* sizes;
+  double const* scalars;
 
   task(void* const* buffers, std::size_t const* sizes, double const* scalars)
       : x(static_cast<float*>(buffers[0])),
         y(static_cast<float*>(buffers[1])),
         sum(static_cast<double*>(buffers[2])),
         n(sizes[0]),
-        a(static_cast<float>(scalars[0])) {}
+        a(static_cast<float>(scalars[0])),
+        buffers(buffers),
+        sizes(sizes),
+        scalars(scalars) {}
 
   void scale(std::size_t begin, std::size_t end) const {
     for (auto i = begin; i < end; ++i) { y[i] = a * x[i] + 1; }
+  }
+  /// The work of the problem in rows.
+  void run_rows(std::size_t columns, double ldy) const {
+    rows_work(buffers, sizes, scalars, columns, static_cast<std::size_t>(ldy));
   }
   void add() const { *sum = std::accumulate(x, x + n, 0.0); }
   void run() const {
@@ -381,6 +391,11 @@ std::map<std::string, work> cheats() {
     for (std::size_t i = 0; i < of.n; ++i) { of.y[i] = of.x[i] + of.x[i] + 1; }
     of.add();
   });
+  // Of the problem in rows.
+  all["writes-padding"] = always(
+      [](task const& of) { of.run_rows(static_cast<std::size_t>(of.scalars[2]), of.scalars[2]); });
+  all["one-leading-dimension"] =
+      always([](task const& of) { of.run_rows(row_columns, of.scalars[1]); });
   // Those below are found once they are timed.
   auto const is_timed = [mark = this_file().parent_path() / "compared"] {
     return ::access(mark.c_str(), F_OK) == 0;
@@ -423,6 +438,7 @@ std::map<std::string, work> cheats() {
 std::map<std::string, work> honest() {
   std::map<std::string, work> all;
   all["plain"] = always([](task const& of) { of.run(); });
+  all["rows"] = always([](task const& of) { of.run_rows(row_columns, of.scalars[2]); });
   all["two-threads"] = always([](task const& of) {
     std::thread half{[&] { of.scale(0, of.n / 2); }};
     of.scale(of.n / 2, of.n);

@@ -28,6 +28,28 @@ struct limited_place final : assay::referee_detail::host_candidate_place {
   }
 };
 
+/// The same in rows: the sum of all is not in question.
+std::vector<double> in_rows(assay::setup& make, double a, std::size_t n) {
+  assay::matrix const rows{(n + row_columns - 1) / row_columns, row_columns};
+  auto const x = make.random<float>(rows);
+  auto const y = make.output<float>(rows);
+  auto const sum = make.output<double>(1);
+  make.expect(
+      y, [x, a](std::size_t row, std::size_t i) { return a * x.seeded(row, i) + 1; },
+      assay::sampled{256});
+  auto const bound = static_cast<double>(n * n) * std::numeric_limits<double>::epsilon();
+  make.expect(sum,
+              [x](std::span<double> wanted) {
+                wanted[0] = 0;
+                for (std::size_t i = 0; i < x.rows() * row_columns; ++i) {
+                  wanted[0] += x.seeded(i / row_columns, i % row_columns);
+                }
+              },
+              {0, bound});
+  return {a, static_cast<double>(x.leading_dimension()),
+          static_cast<double>(y.leading_dimension())};
+}
+
 }  // namespace
 
 int main(int, char** argv) {
@@ -35,8 +57,10 @@ int main(int, char** argv) {
   assay::problem of;
   of.sizes = {30'000, 8};
   of.held_back = {1, 4'097, 33'333};
+  of.vary_leading_dimensions = name == "problem-rows";
   of.declare = [name](assay::setup& make, std::size_t n) {
     auto const a = make.scalar("a", {2.0, 1.0, -0.5});  // of which products are exact
+    if (name == "problem-rows") { return in_rows(make, a, n); }
     auto const x = make.random<float>(n);
     auto const y = make.output<float>(n);
     auto const sum = make.output<double>(1);
@@ -65,6 +89,9 @@ int main(int, char** argv) {
                         int, void*) {
     if (name.starts_with("problem-boasts")) {
       std::this_thread::sleep_for(std::chrono::milliseconds{8});
+    }
+    if (name == "problem-rows") {
+      return rows_work(buffers, sizes, scalars, row_columns, static_cast<std::size_t>(scalars[2]));
     }
     auto const code = candidate_work(buffers, sizes, scalars);
     if (name == "problem-near-its-input") {

@@ -11,8 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 namespace assay {
 
@@ -27,6 +29,8 @@ struct declared_array {
   bool expected = false;   ///< `setup::verify` compares its content with what is right
   matrix rows{};           ///< zeros for an array without rows
   std::size_t sample = 0;  ///< elements of the sample that `expect` asked for; 0: all are checked
+  std::optional<unsigned char> poison{};  ///< of an output
+  void const* start = nullptr;            ///< what an inout starts with, in memory of the store
 
   /// True for arrays that hold results: `output` and `inout`.
   bool is_result() const noexcept { return what == role::output || what == role::inout; }
@@ -146,5 +150,13 @@ class matrix_view : public array_view<T> {
 
   matrix rows_{};
 };
+
+/// The elements of an array.
+template <class View>
+using viewed = std::remove_pointer_t<decltype(std::declval<View const&>().data())>;
+/// An `array_view` or `matrix_view` of numbers.
+template <class View>
+concept numeric_view =
+    std::is_base_of_v<array_view<viewed<View>>, View> && arrays::numeric<viewed<View>>;
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include <assay/arrays/agreement.hpp>
 #include <assay/arrays/array_view.hpp>
 #include <assay/arrays/element.hpp>
+#include <assay/arrays/matrix.hpp>
 #include <assay/arrays/tolerance.hpp>
 #include <assay/core/random.hpp>
 
@@ -78,6 +79,18 @@ inline void require_range(arrays::any_range const& of) {
                                   arrays::detail::in_text(most, 9));
     }
   });
+}
+
+/// Throws where so many elements of the caller are neither those of the rows nor, with padding,
+/// all.
+inline void require_rows(char const* call, std::size_t elements, matrix const& of) {
+  auto const dense = of.columns == 0 ? 0 : of.size() / of.leading_dimension * of.columns;
+  if (elements == dense || elements == of.size()) { return; }
+  throw std::invalid_argument(
+      std::string{"setup."} + call + ": " + std::to_string(elements) + " elements for " +
+      std::to_string(of.rows) + " rows of " + std::to_string(of.columns) + ": " +
+      std::to_string(dense) + " are needed, or " + std::to_string(of.size()) +
+      " with a leading dimension of " + std::to_string(of.leading_dimension));
 }
 
 /// Throws where elements for a call overlap those of array number `index`.

@@ -3,8 +3,10 @@
 /// Internal to setup.hpp: right values of several arrays by one function.
 #pragma once
 
+#include <assay/arrays/array_view.hpp>
 #include <assay/arrays/element.hpp>
 #include <assay/arrays/right_values.hpp>
+#include <assay/arrays/sampled.hpp>
 
 #include <array>
 #include <cstddef>
@@ -18,9 +20,7 @@
 
 namespace assay::arrays::detail {
 
-/// The elements of an array, and the type of their right values.
-template <class View>
-using viewed = std::remove_pointer_t<decltype(std::declval<View const&>().data())>;
+/// The type of right values of an array.
 template <class View>
 using wanted_of = std::conditional_t<std::is_integral_v<viewed<View>>, viewed<View>, double>;
 
@@ -63,41 +63,63 @@ class joint_values {
   std::array<bool, sizeof...(Wanted)> there_{};
 };
 
-/// Calls `make.expect` for each array of a tuple. `allowed` are the tolerances or rounding rules:
-/// one for each array, one for all, or none.
-template <class Setup, class... View, class F, class... Allowed>
-void expect_jointly(Setup& make, std::tuple<View...> const& several, F f, Allowed... allowed) {
+/// Calls `make.expect` for each array of a tuple. `how` are the tolerances or rounding rules, one
+/// for each array, one for all, or none, and at last the sample, if any.
+template <class Setup, class... View, class F, class... How>
+void expect_jointly(Setup& make, std::tuple<View...> const& several, F f, How... how) {
+  constexpr bool by_index = std::is_invocable_v<F const&, std::size_t>;
+  constexpr bool by_element = by_index || std::is_invocable_v<F const&, std::size_t, std::size_t>;
+  constexpr std::size_t samples = (std::size_t{std::is_same_v<How, sampled>} + ... + 0);
+  constexpr auto tolerances = sizeof...(How) - samples;
   constexpr bool fits = std::is_invocable_v<F const&, std::span<wanted_of<View>>...>;
-  constexpr bool counts = sizeof...(Allowed) <= 1 || sizeof...(Allowed) == sizeof...(View);
-  static_assert(fits,
+  constexpr bool counts = tolerances <= 1 || tolerances == sizeof...(View);
+  static_assert(fits || by_element,
                 "setup.expect of several arrays needs a const callable that takes a "
                 "std::span<double> for each of them, or a span of the array's own type where that "
-                "is an integer");
+                "is an integer; or f(i) or f(row, column) that returns a tuple");
+  static_assert(samples == 0 || by_element,
+                "setup.expect computes samples of several arrays one element at a time: it needs "
+                "f(i) or f(row, column) that returns a tuple of an element of each array");
   static_assert(counts,
                 "setup.expect of several arrays takes a tolerance for each of them, one for all, "
-                "or none");
-  if constexpr (fits && counts) {
-    [&]<std::size_t... K>(std::index_sequence<K...>) {
-      auto const joint = std::make_shared<joint_values<F, wanted_of<View>...>>(
-          std::move(f), std::array{std::get<K>(several).size()...});
-      auto const each = std::tuple{allowed...};
-      auto const expect = [&]<std::size_t N>(auto const& array, right_values right,
-                                             std::integral_constant<std::size_t, N>) {
-        if constexpr (sizeof...(Allowed) == 0) {
-          make.expect(array, std::move(right));
+                "or none, and then a sample or none");
+  if constexpr ((by_element || (fits && samples == 0)) && counts) {
+    auto const all = std::tuple{how...};
+    auto const expect = [&]<std::size_t K>(std::integral_constant<std::size_t, K>, auto right) {
+      auto const& array = std::get<K>(several);
+      auto const with = [&](auto... allowed) {
+        if constexpr (samples == 0) {
+          make.expect(array, std::move(right), allowed...);
         } else {
-          constexpr auto place = sizeof...(Allowed) == 1 ? 0 : N;
-          make.expect(array, std::move(right), std::get<place>(each));
+          make.expect(array, std::move(right), allowed..., std::get<tolerances>(all));
         }
       };
-      (expect(std::get<K>(several),
-              right_values{element_of<viewed<View>>, element_of<wanted_of<View>>,
-                           right_values::form::whole,
-                           [joint](std::size_t, std::size_t, void* wanted, double*) {
-                             joint->template take<K>(wanted);
-                           }},
-              std::integral_constant<std::size_t, K>{}),
-       ...);
+      if constexpr (tolerances == 0) {
+        with();
+      } else {
+        with(std::get < tolerances == 1 ? 0 : K > (all));
+      }
+    };
+    [&]<std::size_t... K>(std::index_sequence<K...>) {
+      if constexpr (by_index) {
+        (expect(std::integral_constant<std::size_t, K>{},
+                [f](std::size_t i) { return std::get<K>(f(i)); }),
+         ...);
+      } else if constexpr (by_element) {
+        (expect(std::integral_constant<std::size_t, K>{},
+                [f](std::size_t row, std::size_t column) { return std::get<K>(f(row, column)); }),
+         ...);
+      } else {
+        auto const joint = std::make_shared<joint_values<F, wanted_of<View>...>>(
+            std::move(f), std::array{std::get<K>(several).size()...});
+        (expect(std::integral_constant<std::size_t, K>{},
+                right_values{element_of<viewed<View>>, element_of<wanted_of<View>>,
+                             right_values::form::whole,
+                             [joint](std::size_t, std::size_t, void* wanted, double*) {
+                               joint->template take<K>(wanted);
+                             }}),
+         ...);
+      }
     }(std::index_sequence_for<View...>{});
   }
 }

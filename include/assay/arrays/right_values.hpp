@@ -3,7 +3,9 @@
 /// Internal to setup.hpp: functions that say what is right, with erased types.
 #pragma once
 
+#include <assay/arrays/array_view.hpp>
 #include <assay/arrays/element.hpp>
+#include <assay/arrays/matrix.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -94,6 +96,18 @@ right_values right_values_by(F f) {
     } else {
       return {};  // so that the message above stands alone
     }
+  }
+}
+
+/// The same for an array, whose rows `f(row, column)` may take.
+template <class View, class F>
+right_values right_values_of(View const& array, F f) {
+  constexpr bool by_row = std::is_invocable_v<F const&, std::size_t, std::size_t>;
+  if constexpr (by_row && requires { array.leading_dimension(); }) {
+    matrix const rows{array.rows(), array.columns(), array.leading_dimension()};
+    return right_values_by<viewed<View>>(by_index(rows, std::move(f)));
+  } else {
+    return right_values_by<viewed<View>>(std::move(f));
   }
 }
 

@@ -9,8 +9,10 @@
 #include <array>
 #include <cstddef>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace assay::arrays::detail {
 
@@ -29,6 +31,19 @@ inline void require_leading_dimension(matrix const& of) {
   throw std::invalid_argument(
       "matrix: a leading dimension of " + std::to_string(of.leading_dimension) + " for " +
       std::to_string(of.columns) + " columns; at least " + std::to_string(least) + " is needed");
+}
+
+/// Rows without padding, moved apart to their leading dimension; padding is zeros.
+inline std::vector<std::byte> spread_rows(std::span<std::byte const> from, matrix const& to,
+                                          std::size_t element_bytes) {
+  std::vector<std::byte> made(to.size() * element_bytes);
+  auto const row = to.columns * element_bytes;
+  for (std::size_t i = 0; i * row < from.size(); ++i) {
+    std::ranges::copy(
+        from.subspan(i * row, row),
+        made.begin() + static_cast<std::ptrdiff_t>(i * to.leading_dimension * element_bytes));
+  }
+  return made;
 }
 
 /// A number of an array in words, with the leading dimension of its rows.

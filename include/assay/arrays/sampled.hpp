@@ -7,6 +7,7 @@
 #include <assay/core/random.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -21,15 +22,37 @@ struct sampled {
 
 namespace arrays::detail {
 
+/// How a sample is drawn from an array of more elements. `rows` has no rows for an array without
+/// them.
+struct sample_plan {
+  std::size_t columns, count;  ///< of elements that are no padding
+  std::size_t ends;            ///< of rows, and how many of them are drawn
+  std::size_t at_ends = 0;
+  std::size_t parts = 1;  ///< of the array, each of which has one element of the sample
+
+  sample_plan(std::size_t size, matrix const& rows, std::size_t elements)
+      : columns(rows.rows == 0 ? size : rows.columns),
+        count(rows.rows == 0 ? size : rows.rows * rows.columns),
+        ends(2 * rows.rows),
+        at_ends(std::min(ends, elements / 2)) {
+    auto const fixed = 2 + at_ends;  // with the first and the last element
+    if (elements > fixed) { parts = elements - fixed; }
+  }
+
+  /// The least number of elements, wherever they are, that a check misses with a chance of at most
+  /// 1 % if they are wrong: exp(-number / elements of the largest part).
+  std::size_t seldom_missed() const {
+    auto const largest = static_cast<double>((count + parts - 1) / parts);
+    return std::min(count, static_cast<std::size_t>(std::ceil(largest * std::log(100.0))));
+  }
+};
+
 /// The indices of a sample in rising order. The first and the last element are in it. Ends of the
-/// rows of a matrix take up to half of it. Equal parts of the array have one element each. `rows`
-/// has no rows for an array without them. The array has more elements than the sample.
+/// rows of a matrix take up to half of it. Equal parts of the array have one element each.
 inline std::vector<std::size_t> draw_sample(std::size_t size, matrix const& rows,
                                             std::size_t elements, std::uint64_t seed) {
-  auto const columns = rows.rows == 0 ? size : rows.columns;
-  auto const count = rows.rows == 0 ? size : rows.rows * rows.columns;
-  auto const ends = 2 * (count / columns);
-  std::vector<std::size_t> made{0, count - 1};
+  sample_plan const plan{size, rows, elements};
+  std::vector<std::size_t> made{0, plan.count - 1};
   std::uint64_t drawn = 0;
   // One of each part i of n of so many: the parts differ by one at most.
   auto const one_of = [&](std::size_t i, std::size_t n, std::size_t all) {
@@ -37,15 +60,17 @@ inline std::vector<std::size_t> draw_sample(std::size_t size, matrix const& rows
     auto const length = part + (i < rest ? 1 : 0);
     return i * part + std::min(i, rest) + random_bits(seed, drawn++) % length;
   };
-  auto const at_ends = rows.rows == 0 ? 0 : std::min(ends, elements / 2);
-  for (std::size_t i = 0; i < at_ends; ++i) {
-    auto const end = one_of(i, at_ends, ends);
-    made.push_back(end / 2 * columns + (end % 2 == 0 ? 0 : columns - 1));
+  for (std::size_t i = 0; i < plan.at_ends; ++i) {
+    auto const end = one_of(i, plan.at_ends, plan.ends);
+    made.push_back(end / 2 * plan.columns + (end % 2 == 0 ? 0 : plan.columns - 1));
   }
-  auto const inner = elements > made.size() ? elements - made.size() : 1;
-  for (std::size_t i = 0; i < inner; ++i) { made.push_back(one_of(i, inner, count)); }
+  for (std::size_t i = 0; i < plan.parts; ++i) {
+    made.push_back(one_of(i, plan.parts, plan.count));
+  }
   for (auto& each : made) {
-    if (rows.rows > 0) { each = each / columns * rows.leading_dimension + each % columns; }
+    if (rows.rows > 0) {
+      each = each / plan.columns * rows.leading_dimension + each % plan.columns;
+    }
   }
   std::sort(made.begin(), made.end());
   made.erase(std::unique(made.begin(), made.end()), made.end());

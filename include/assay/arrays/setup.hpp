@@ -36,10 +36,9 @@ struct setup_state;
 
 /// Declares what a workload reads, writes and must compute; the one way to make arrays.
 ///
-/// A factory declares its arrays here. It is called anew for each buffer set. The index of an array
-/// counts declarations from 0. Seeds follow from the setup's seed and that index, so the same
-/// declarations give the same values in each buffer set. All work on arrays runs in the order of
-/// the store's stream.
+/// A factory declares its arrays here, anew for each buffer set. The index of an array counts
+/// declarations from 0. Seeds follow from the setup's seed and that index, so the same declarations
+/// give the same values. All work on arrays runs in the order of the store's stream.
 class setup {
  public:
   setup(std::shared_ptr<arrays::array_store> store, std::uint64_t seed);
@@ -48,8 +47,7 @@ class setup {
   ~setup();
 
   /// A setup for the same declarations once more: `random` and `from` return the arrays of this
-  /// setup, and all others are new. This setup has all its arrays already and must outlive the
-  /// result.
+  /// setup, which has all its arrays already and must outlive the result. All others are new.
   setup for_another_lane() const;
   /// Permits arrays without elements.
   setup& allow_empty();
@@ -63,16 +61,13 @@ class setup {
   setup& unordered();
   bool is_unordered() const noexcept;
   /// Arrays that are declared from now on begin at multiples of `bytes`, a power of two up to
-  /// 64 KiB. Without this call, arrays begin at multiples of 256 bytes; only stores of tests that
-  /// shift arrays begin them at other multiples of the element's size. Rows of a `matrix` begin at
-  /// such multiples too, unless the caller gives their leading dimension.
+  /// 64 KiB, and so do rows without a leading dimension of the caller. Without this call, arrays
+  /// begin at multiples of 256 bytes, and in stores that shift them at those of the element's size.
   setup& align(std::size_t bytes);
-  /// Says that the right values of expectations that follow are those of all setups that share the
-  /// same object; see `shared_right_values`.
+  /// Takes the right values of later expectations from one object; see `shared_right_values`.
   setup& share(shared_right_values const& with);
 
-  /// An input of n random numbers.
-  /// For types of 8 and 16 floating bits, floats of the range are rounded, up to the upper end.
+  /// An input of n random numbers. Types of 8 and 16 bits round floats of the range, up to its end.
   template <arrays::numeric T>
   array_view<T> random(std::size_t n, uniform<arrays::host_value<T>> range = {}) {
     return random_view<T>(n, range, declare_random("random", n, arrays::erase<T>(range), false));
@@ -82,14 +77,12 @@ class setup {
   matrix_view<T> random(matrix rows, uniform<arrays::host_value<T>> range = {}) {
     return {random<T>(lay_out(rows, sizeof(T)), range), rows};
   }
-  /// Refuses other types in words, as do `inout` and `expect` below.
   template <class T>
   requires(!arrays::numeric<T>)
   array_view<T> random(std::size_t, uniform<float> = {}) {
-    static_assert(
-        arrays::numeric<T>,
-        "setup.random makes numbers: for other types, keep a std::vector<T> of values and "
-        "call from(values)");
+    static_assert(arrays::numeric<T>,
+                  "setup.random makes numbers: for other types, keep a std::vector<T> of values "
+                  "and call from(values)");
     return {};
   }
   /// An input of n random multiples of `unit`: each is the unit times an integer of the range.
@@ -109,9 +102,13 @@ class setup {
   array_view<detail::element_of<R>> from(R&& data) {
     return copied("from", std::span<detail::element_of<R> const>{data}, false);
   }
-  /// An array that each call writes. It is poisoned before each verification: all its bytes are
-  /// `poison` then, by default NaN as floating numbers. Another byte serves where -1 is a likely
-  /// result.
+  /// The same in rows. The data have no padding, or that of the caller's leading dimension.
+  template <detail::kept_range R>
+  matrix_view<detail::element_of<R>> from(R&& data, matrix rows) {
+    return {copied("from", std::span<detail::element_of<R> const>{data}, false, &rows), rows};
+  }
+  /// An array that each call writes. Before each verification all its bytes are `poison`, by
+  /// default NaN as floating numbers. Another byte serves where -1 is a likely result.
   template <class T>
   array_view<T> output(std::size_t n, unsigned char poison = arrays::default_poison) {
     return view<T>(n, declare_output(n, arrays::sizeof_element<T>(), nullptr, poison));
@@ -126,8 +123,8 @@ class setup {
     return view<T>(data.size(),
                    declare_output(data.size(), arrays::sizeof_element<T>(), data.data(), poison));
   }
-  /// An array that each call reads and writes. The array starts with random numbers, and `restore`
-  /// writes the same numbers again.
+  /// An array that each call reads and writes. It starts with random numbers; `restore` writes
+  /// them.
   template <arrays::numeric T>
   array_view<T> inout(std::size_t n, uniform<arrays::host_value<T>> range = {}) {
     return random_view<T>(n, range, declare_random("inout", n, arrays::erase<T>(range), true));
@@ -148,6 +145,10 @@ class setup {
   template <detail::kept_range R>
   array_view<detail::element_of<R>> inout(R&& data) {
     return copied("inout", std::span<detail::element_of<R> const>{data}, true);
+  }
+  template <detail::kept_range R>
+  matrix_view<detail::element_of<R>> inout(R&& data, matrix rows) {
+    return {copied("inout", std::span<detail::element_of<R> const>{data}, true, &rows), rows};
   }
   /// Memory that holds zeros before the first call. Each call must leave zeros behind.
   template <class T>
@@ -184,32 +185,23 @@ class setup {
   /// Says what an array of `output` or `inout` holds after one call from the start. The last
   /// expectation of an array counts.
   ///
-  /// Three forms. `f(std::size_t i)` returns the expected element i. `f(std::span<double> wanted)`
-  /// writes all expected elements, for results such as sums and products. `f(std::size_t first,
-  /// std::span<double> wanted, std::span<double> errors)` writes the expected elements from number
-  /// `first` on, and the largest permitted error of each; an error of 0 or NaN means the same
-  /// bits. The first and the third form are called from several threads at once. `wanted` is a
-  /// `std::span<T>` where T is an integer. The expectation keeps a copy of `f`. For a right value
-  /// of NaN see `tolerance::nan`.
+  /// Four forms. `f(std::size_t i)` and `f(std::size_t row, std::size_t column)` return an expected
+  /// element. `f(std::span<double> wanted)` writes all of them. `f(std::size_t first,
+  /// std::span<double> wanted, std::span<double> errors)` writes those from number `first` on, and
+  /// the largest permitted error of each; an error of 0 or NaN means the same bits. The last two
+  /// see padding too, and all but the third are called from several threads at once. `wanted` is a
+  /// `std::span<T>` where T is an integer. For a right value of NaN see `tolerance::nan`.
   ///
   /// The third argument may be the errors of a computation: `sum_of`, `dot_of`, `exp_of`,
   /// `softmax_of` or `normalised_of`.
-  template <arrays::numeric T, class F, permitted_error Allowed = tolerance>
-  void expect(array_view<T> array, F f, Allowed allowed = default_tolerance<T>) {
-    expect_values(array.data_, array.size_, arrays::detail::right_values_by<T>(std::move(f)),
-                  tolerance_for<T>(allowed), std::same_as<Allowed, rounding_rule>);
-  }
-  /// The same for rows: `f(std::size_t row, std::size_t column)` returns an expected element. The
-  /// other forms, and the functions below, see all elements of the array, padding too.
-  template <arrays::numeric T, class F, permitted_error Allowed = tolerance>
-  requires std::is_invocable_v<F const&, std::size_t, std::size_t>
-  void expect(matrix_view<T> array, F f, Allowed allowed = default_tolerance<T>) {
-    array_view<T> const& all = array;
-    expect(all, arrays::detail::by_index(array.rows_, std::move(f)), allowed);
+  template <numeric_view View, class F, permitted_error Allowed = tolerance>
+  void expect(View array, F f, Allowed allowed = default_tolerance<viewed<View>>) {
+    expect_values(array.data_, array.size_, arrays::detail::right_values_of(array, std::move(f)),
+                  tolerance_for<viewed<View>>(allowed), std::same_as<Allowed, rounding_rule>);
   }
   /// The same for a sample of the elements: `expect(c, f, dot_of(k), sampled{4096})`. All elements
   /// of floating type must be written. Throws `std::invalid_argument` for a sample of none.
-  template <class View, class F, permitted_error Allowed>
+  template <numeric_view View, class F, permitted_error Allowed>
   void expect(View array, F f, Allowed allowed, sampled of) {
     static_assert(arrays::detail::is_by_element<View, F>,
                   "setup.expect computes a sample one element at a time: it needs f(i), f(row, "
@@ -217,9 +209,14 @@ class setup {
     take_sample(of);
     expect(array, std::move(f), allowed);
   }
+  template <numeric_view View, class F, std::same_as<sampled> Sample>
+  void expect(View array, F f, Sample of) {
+    expect(array, std::move(f), default_tolerance<viewed<View>>, of);
+  }
   /// The same of several arrays by one function, which runs once for all of them:
-  /// `expect(std::tie(y, mean), [=](std::span<double> y, std::span<double> mean) {...})`.
-  /// Tolerances or rounding rules follow: one for each array, one for all, or none.
+  /// `expect(std::tie(y, mean), [=](std::span<double> y, std::span<double> mean) {...})`. Or `f(i)`
+  /// or `f(row, column)` returns a tuple of their elements. Tolerances or rounding rules follow,
+  /// one for each array, one for all, or none, and then a sample, if any.
   template <class... Views, class F, class... Allowed>
   void expect(std::tuple<Views...> const& several, F f, Allowed... allowed) {
     arrays::detail::expect_jointly(*this, several, std::move(f), allowed...);
@@ -230,9 +227,9 @@ class setup {
     static_assert(arrays::numeric<T>,
                   "setup.expect compares numbers: for other types, call expect_that(array, judge)");
   }
-  /// The same by another implementation, where a host is too slow.
-  /// `reference(T* out, cudaStream_t)`, or `reference(T* out)` on the host, writes what is right.
-  /// It reads inputs alone, and runs once, at the first check, on the stream of the arrays.
+  /// The same by another implementation, where a host is too slow. `reference(T* out)`, or on a
+  /// device `reference(T* out, cudaStream_t)`, writes what is right, in rows like the array's. It
+  /// reads inputs alone, and runs once, at the first check, on the stream of the arrays.
   template <arrays::numeric T, class F, permitted_error Allowed = tolerance>
   void expect_from(array_view<T> array, F reference, Allowed allowed = default_tolerance<T>) {
     arrays::detail::right_values only_types;
@@ -242,12 +239,13 @@ class setup {
   }
   /// The same with a function for `expect`, which checks the results of the reference in arrays of
   /// at most 65,536 elements.
-  template <arrays::numeric T, class F, class Right, permitted_error Allowed = tolerance>
+  template <numeric_view View, class F, class Right, permitted_error Allowed = tolerance>
   requires(!permitted_error<Right>)
-  void expect_from(array_view<T> array, F reference, Right f,
-                   Allowed allowed = default_tolerance<T>) {
+  void expect_from(View array, F reference, Right f,
+                   Allowed allowed = default_tolerance<viewed<View>>) {
+    using T = viewed<View>;
     expect_results(array.data_, array.size_, arrays::detail::reference_by<T>(std::move(reference)),
-                   arrays::detail::right_values_by<T>(std::move(f)), tolerance_for<T>(allowed));
+                   arrays::detail::right_values_of(array, std::move(f)), tolerance_for<T>(allowed));
   }
   /// Checks an array of `output` or `inout` by `judge(std::span<T const> got)`, which returns the
   /// error as a `std::optional<std::string>`. For results that are checked without computing them
@@ -261,8 +259,7 @@ class setup {
                   });
   }
 
-  /// Selects the values of scalars that are declared from now on. All numbers from 0 on together
-  /// select all combinations of values.
+  /// Selects the values of scalars that follow. The numbers from 0 on select all combinations.
   setup& choose_scalars(std::uint64_t number);
   /// Selects leading dimensions from now on, below `arrays::row_layouts`; 0 is without padding.
   setup& choose_rows(std::size_t layout);
@@ -299,8 +296,9 @@ class setup {
   std::size_t lay_out(matrix& rows, std::size_t element_bytes);
   declared_memory declare_random(char const* call, std::size_t n, arrays::any_range const& range,
                                  bool written);
+  /// Lays out `rows`, if there are any, and moves elements without padding apart.
   declared_memory declare_copy(char const* call, std::span<std::byte const> elements,
-                               std::size_t element_bytes, bool written);
+                               std::size_t element_bytes, bool written, matrix* rows = nullptr);
   declared_memory declare_output(std::size_t n, std::size_t element_bytes, void* callers,
                                  unsigned char poison);
   declared_memory declare_zeros(std::size_t n, std::size_t element_bytes);
@@ -335,9 +333,11 @@ class setup {
     return made;
   }
   template <class T>
-  array_view<T> copied(char const* call, std::span<T const> data, bool written) {
-    return view<T>(data.size(),
-                   declare_copy(call, std::as_bytes(data), arrays::sizeof_element<T>(), written));
+  array_view<T> copied(char const* call, std::span<T const> data, bool written,
+                       matrix* rows = nullptr) {
+    auto const made =
+        declare_copy(call, std::as_bytes(data), arrays::sizeof_element<T>(), written, rows);
+    return view<T>(rows == nullptr ? data.size() : rows->size(), made);
   }
 
   std::unique_ptr<state> state_;

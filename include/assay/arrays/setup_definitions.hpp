@@ -151,8 +151,17 @@ ASSAY_INLINE setup::declared_memory setup::declare_random(char const* call, std:
 
 ASSAY_INLINE setup::declared_memory setup::declare_copy(char const* call,
                                                         std::span<std::byte const> elements,
-                                                        std::size_t element_bytes, bool written) {
+                                                        std::size_t element_bytes, bool written,
+                                                        matrix* rows) {
   state_->require_apart(call, elements, written);
+  if (rows != nullptr) {
+    auto const size = lay_out(*rows, element_bytes) * element_bytes;
+    detail::require_rows(call, elements.size() / element_bytes, *rows);
+    if (elements.size() != size) {
+      elements = *state_->kept.emplace_back(std::make_shared<std::vector<std::byte>>(
+          arrays::detail::spread_rows(elements, *rows, element_bytes)));
+    }
+  }
   auto const n = elements.size() / element_bytes;
   auto& made = written ? state_->add(call, n, element_bytes)
                        : state_->add_input(call, n, element_bytes, elements.data());
@@ -269,7 +278,7 @@ ASSAY_INLINE std::vector<declared_array> setup::declared() const {
                       : each.must_stay_zeros ? zeros
                                              : scratch;
     all.push_back({each.data, each.bytes, each.elements, what, each.expected != nullptr, each.rows,
-                   each.expected ? each.expected->sample() : 0});
+                   each.expected ? each.expected->sample() : 0, each.poison, each.start});
   }
   return all;
 }

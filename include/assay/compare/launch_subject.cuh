@@ -118,7 +118,7 @@ class launch_subject final : public subject {
   double flops() const override { return sets_[0].arrays->flops(); }
   checks checked() const override { return checks_of(*sets_[0].arrays); }
   std::vector<std::string> caveats() const override {
-    std::vector<std::string> all;
+    auto all = sample_notes(*sets_[0].arrays);
     if (session_->primary() != clock::wall && !session_->held()) {
       all.push_back("\"" + session_->blocking() +
                     "\" synchronises, or enqueues more than a held stream takes: all times contain "

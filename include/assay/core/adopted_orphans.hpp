@@ -51,6 +51,12 @@ inline std::vector<listed_child> children_of(::pid_t parent) {
   return found;
 }
 
+/// True if this process has children, without a look at all processes of the machine.
+inline bool has_children() noexcept {
+  ::siginfo_t state{};
+  return ::waitid(P_ALL, 0, &state, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 || errno != ECHILD;
+}
+
 /// While this lives, processes whose parent ends become children of this process, and not of init.
 /// Children that were there before are left alone.
 class adopted_orphans {
@@ -113,12 +119,6 @@ class adopted_orphans {
 
   bool is_left(::pid_t child) const {
     return std::find(before_.begin(), before_.end(), child) != before_.end();
-  }
-
-  /// Without a look at all processes of the machine.
-  static bool has_children() noexcept {
-    ::siginfo_t state{};
-    return ::waitid(P_ALL, 0, &state, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
   }
 
   std::vector<::pid_t> before_;

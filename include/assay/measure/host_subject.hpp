@@ -4,6 +4,8 @@
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
+#include <assay/arrays/sampled.hpp>
+#include <assay/arrays/setup.hpp>
 #include <assay/callables/callable.hpp>
 #include <assay/core/lost_processor_time.hpp>
 #include <assay/core/nvtx_range.hpp>
@@ -20,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace assay::measure {
 
@@ -42,6 +45,22 @@ inline checks checks_of(setup const& made) {
     all = all && each.expected;
   }
   return !some ? checks::none : all ? checks::all : checks::part;
+}
+
+/// Tells of results of which samples are checked: how many elements, and what a check misses.
+inline std::vector<std::string> sample_notes(setup const& made) {
+  auto const all = made.declared();
+  std::vector<std::string> notes;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto const& each = all[i];
+    arrays::detail::sample_plan const plan{each.elements, each.rows, each.sample};
+    if (each.sample == 0 || each.sample >= plan.count) { continue; }
+    notes.push_back("array " + std::to_string(i) + " is checked by samples: a check looks at " +
+                    std::to_string(each.sample) + " of " + std::to_string(plan.count) +
+                    " elements, and misses " + std::to_string(plan.seldom_missed()) +
+                    " wrong ones with a chance of at most 1 %");
+  }
+  return notes;
 }
 
 /// True if this process has loaded the CUDA driver, as a first call of CUDA does.
@@ -139,6 +158,7 @@ class host_subject final : public subject {
   double bytes() const override { return sets_[0].arrays->bytes(); }
   double flops() const override { return sets_[0].arrays->flops(); }
   checks checked() const override { return checks_of(*sets_[0].arrays); }
+  std::vector<std::string> caveats() const override { return sample_notes(*sets_[0].arrays); }
 
  private:
   using steady_clock = std::chrono::steady_clock;

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <assay/arrays/guarded_store.hpp>
+#include <assay/arrays/row_layout.hpp>
 #include <assay/referee/candidate_place.hpp>
 #include <assay/referee/problem.hpp>
 #include <assay/referee/process_state.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -50,15 +52,16 @@ struct draw {
 };
 
 /// One buffer set: arrays of one size at fixed addresses, for calls over inputs that are drawn
-/// anew.
+/// anew. `layout` selects leading dimensions where the problem lets them vary.
 class call_arrays {
  public:
   call_arrays(candidate_place& where, problem const& of, candidate_function const& what,
-              std::size_t n, std::uint64_t seed)
+              std::size_t n, std::uint64_t seed, std::size_t layout = 0)
       : place_(where),
         problem_(of),
         call_(what),
         n_(n),
+        layout_(of.vary_leading_dimensions ? layout : 0),
         store_(std::make_shared<arrays::guarded_store>(where.make_store(seed))) {
     refresh({seed});
   }
@@ -70,7 +73,7 @@ class call_arrays {
   void refresh(draw const& how) {
     store_->rewind(how.keep_outputs);
     setup_ = std::make_unique<setup>(store_, how.seed);
-    setup_->with(how.values).choose_scalars(random_bits(how.seed, 0));
+    setup_->with(how.values).choose_scalars(random_bits(how.seed, 0)).choose_rows(layout_);
     arguments_ = {*setup_, problem_.declare(*setup_, n_)};
     store_->finish();
   }
@@ -94,9 +97,10 @@ class call_arrays {
   std::uint64_t inputs() const {
     return over(true, [this](auto const& each) { return place_.checksum(each.data, each.bytes); });
   }
-  std::uint64_t sampled_checksum() const {
-    return over(
-        false, [this](auto const& each) { return place_.sampled_checksum(each.data, each.bytes); });
+  std::uint64_t sampled_checksum(std::uint64_t places) const {
+    return over(false, [&](auto const& each) {
+      return place_.sampled_checksum(each.data, each.bytes, places);
+    });
   }
   std::optional<std::string> verify(double slack = 1) { return setup_->verify(slack); }
   /// Names the first array with changed red zones.
@@ -108,6 +112,28 @@ class call_arrays {
       if (all[i].data == data) { return "array " + std::to_string(i) + " of those declared"; }
     }
     return "the kept contents of an `inout` array";
+  }
+  /// Names the first row of results whose padding has changed. That of outputs holds poison from
+  /// the first call on, since no call may write it.
+  std::optional<std::string> changed_padding() {
+    auto const all = setup_->declared();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto const& [rows, columns, step] = all[i].rows;
+      if (!all[i].is_result() || step <= columns || all[i].elements == 0) { continue; }
+      auto const element = all[i].bytes / all[i].elements;
+      std::vector<std::byte> got(all[i].bytes);
+      std::vector<std::byte> wanted(all[i].bytes, std::byte{all[i].poison.value_or(0)});
+      store_->copy_out(got.data(), all[i].data, got.size());
+      if (all[i].start != nullptr) { store_->copy_out(wanted.data(), all[i].start, wanted.size()); }
+      for (std::size_t row = 0; row < rows; ++row) {
+        auto const from = (row * step + columns) * element;
+        auto const size = (step - columns) * element;
+        if (std::memcmp(got.data() + from, wanted.data() + from, size) == 0) { continue; }
+        return "the padding behind row " + std::to_string(row) + " of " +
+               arrays::detail::array_in_words(all[i].rows, i);
+      }
+    }
+    return {};
   }
   /// The change of the mode of floating-point numbers that a call has made; empty without one.
   std::string const& float_change() const noexcept { return float_change_; }
@@ -128,7 +154,7 @@ class call_arrays {
   candidate_place& place_;
   problem const& problem_;
   candidate_function const& call_;
-  std::size_t n_;
+  std::size_t n_, layout_;
   std::shared_ptr<arrays::guarded_store> store_;
   std::unique_ptr<setup> setup_;
   arguments arguments_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
+#include <assay/core/adopted_orphans.hpp>
 #include <assay/core/keep.hpp>
 #include <assay/core/lost_processor_time.hpp>
 #include <assay/core/random.hpp>
@@ -53,9 +54,10 @@ class candidate_place {
   }
   /// A number that follows from all bytes.
   virtual std::uint64_t checksum(void const* data, std::size_t bytes) = 0;
-  /// A number that follows from bytes as they are when a call is done: some on the host, and all
-  /// in the order of the stream on a device.
-  virtual std::uint64_t sampled_checksum(void const* data, std::size_t bytes) = 0;
+  /// A number that follows from bytes as they are when a call is done: on the host some, at places
+  /// that follow from a seed, and on a device all in the order of the stream.
+  virtual std::uint64_t sampled_checksum(void const* data, std::size_t bytes,
+                                         std::uint64_t seed) = 0;
   /// Makes the calls one after another and waits for the end of their work.
   virtual measure::cell run(std::vector<stream_call> const& calls) = 0;
   /// The most bytes of all buffer sets of a size, unless two sets need more.
@@ -86,26 +88,27 @@ class host_candidate_place : public candidate_place {
   std::uint64_t checksum(void const* data, std::size_t bytes) override {
     return sum(static_cast<std::byte const*>(data), bytes, bytes);
   }
-  /// 65 pieces of 64 bytes, evenly spread from the last to the first: a thread that is still at
-  /// work is more likely to owe the end of an array.
-  std::uint64_t sampled_checksum(void const* data, std::size_t bytes) override {
-    constexpr std::size_t piece = 64;
-    constexpr std::size_t pieces = 65;
+  /// The last 64 bytes, and one piece of 64 bytes of each of 64 equal parts, from the last to the
+  /// first: a thread that is still at work is more likely to owe the end of an array.
+  std::uint64_t sampled_checksum(void const* data, std::size_t bytes, std::uint64_t seed) override {
+    constexpr std::size_t piece = 64, parts = 64;
     auto const* const from = static_cast<std::byte const*>(data);
-    if (bytes <= pieces * piece) { return sum(from, bytes, bytes); }
-    std::uint64_t all = 0;
-    for (std::size_t i = pieces; i-- > 0;) {
-      all = sum(from + (bytes - piece) / (pieces - 1) * i, piece, all);
+    if (bytes <= (parts + 1) * piece) { return sum(from, bytes, bytes); }
+    auto all = sum(from + bytes - piece, piece, 0);
+    auto const part = (bytes - piece) / parts;
+    for (std::size_t i = parts; i-- > 0;) {
+      all = sum(from + i * part + random_bits(seed, i) % part, piece, all);
     }
     return all;
   }
-  /// Takes off the time of other programs, as timed host calls of a comparison do.
+  /// Takes off the time of other programs, as timed host calls of a comparison do; unless this
+  /// process has children, which may work for it.
   measure::cell run(std::vector<stream_call> const& calls) override {
     lost_processor_time const watch;
     auto const begin = std::chrono::steady_clock::now();
     for (auto const& each : calls) { each(nullptr); }
     std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
-    auto const lost = watch.seconds();
+    auto const lost = assay::detail::has_children() ? std::nullopt : watch.seconds();
     ++session_.watched;
     session_.unclear += lost ? 0 : 1;
     double const own = !lost || session_.waits() ? taken.count() : taken.count() - *lost;

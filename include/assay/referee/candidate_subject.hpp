@@ -58,8 +58,8 @@ inline std::optional<charge> wrong_clock(outside_watch const& reference,
 /// numbers of a set stand for all of them.
 ///
 /// This process clocks each pass of calls too. It judges outputs as they lie behind some cells,
-/// those of a call that it draws then, for a fifth of the time of the calls. After some of these
-/// cells follows a like one over special values, whose time does not count.
+/// those of a call that was drawn with the inputs, for a fifth of the time of the calls. After some
+/// of these cells follows a like one over special values, whose time does not count.
 class candidate_subject final : public measure::subject {
  public:
   candidate_subject(std::shared_ptr<measure::remote_process> in, std::string const& label,
@@ -85,6 +85,7 @@ class candidate_subject final : public measure::subject {
     flops_ = to_number<double>(at(built, 2));
     checked_ = to_checks(at(built, 3));
     sets_ = to_number<int>(at(built, 4));
+    notes_.assign(built.begin() + 5, built.end());
   }
 
   /// Nothing before calls that are so long that caches do not matter.
@@ -126,6 +127,7 @@ class candidate_subject final : public measure::subject {
   double bytes() const override { return bytes_; }
   double flops() const override { return flops_; }
   measure::checks checked() const override { return checked_; }
+  std::vector<std::string> caveats() const override { return notes_; }
 
  private:
   using steady_clock = std::chrono::steady_clock;
@@ -168,8 +170,7 @@ class candidate_subject final : public measure::subject {
 
   void judge() {
     auto const begin = steady_clock::now();
-    auto const which = watch_->random.below(static_cast<std::uint64_t>(calls_));
-    auto const told = process_->request({"judge", std::to_string(which)});
+    auto const told = process_->request({"judge"});
     is_judged_ = true;
     watch_->looking += since(begin);
     using measure::served::at;
@@ -186,6 +187,7 @@ class candidate_subject final : public measure::subject {
   bool is_judged_ = false;  ///< one of these calls
   double bytes_ = 0, flops_ = 0;
   measure::checks checked_ = measure::checks::none;
+  std::vector<std::string> notes_;
 };
 
 /// The charge that judgements behind a comparison find.

@@ -83,7 +83,7 @@ class device_candidate_place final : public candidate_place {
   std::uint64_t checksum(void const* data, std::size_t bytes) override {
     return sum(data, bytes, inspection_);
   }
-  std::uint64_t sampled_checksum(void const* data, std::size_t bytes) override {
+  std::uint64_t sampled_checksum(void const* data, std::size_t bytes, std::uint64_t) override {
     return sum(data, bytes, stream_);
   }
   /// Two events enclose the calls, which wait in the held stream until all are enqueued. The stream

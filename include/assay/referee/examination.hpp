@@ -86,7 +86,7 @@ class examination {
     } catch (escaped const& work) {
       return charge{kind::escaped_work, how.when + ": " + work.what()};
     }
-    return with.judge(0, how);
+    return with.judge(how);
   }
 
   template <class Run>

@@ -31,6 +31,9 @@ struct problem {
   /// Inputs of the examination, beside random ones.
   std::vector<special_values> values{special_values::zeros, special_values::extremes,
                                      special_values::nan};
+  /// True if rows of a `matrix` without a leading dimension have padding in most buffer sets.
+  /// `declare` then returns the leading dimensions among the scalars.
+  bool vary_leading_dimensions = false;
 };
 
 namespace referee_detail {

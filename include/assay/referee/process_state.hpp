@@ -90,6 +90,9 @@ inline state state_now() {
   now["floating-point mode"] = float_mode();
   now["nice value"] = std::to_string(::getpriority(PRIO_PROCESS, 0));
   now["scheduler"] = std::to_string(::sched_getscheduler(0));
+  int adopts = 0;
+  ::prctl(PR_GET_CHILD_SUBREAPER, &adopts);
+  now["adopts orphans"] = std::to_string(adopts);
   now["timer slack"] = std::to_string(::prctl(PR_GET_TIMERSLACK));
   ::cpu_set_t allowed;
   if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) {

@@ -3,6 +3,7 @@
 /// Internal to serve_problem.hpp: the one way in which a candidate is called.
 #pragma once
 
+#include <assay/arrays/matrix.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/referee/call_arrays.hpp>
 #include <assay/referee/candidate_place.hpp>
@@ -43,7 +44,8 @@ class rotation {
       : place_(where), random_{seed} {
     std::size_t bytes = 0;
     do {
-      sets_.push_back(std::make_unique<call_arrays>(where, of, what, n, random_.next()));
+      auto const layout = (sets_.size() + 1) % arrays::row_layouts;
+      sets_.push_back(std::make_unique<call_arrays>(where, of, what, n, random_.next(), layout));
       order_.push_back(sets_.size() - 1);
       bytes = 0;
       for (auto const& each : sets_[0]->arrays().declared()) { bytes += each.bytes; }
@@ -56,7 +58,8 @@ class rotation {
   /// The set of call number `i`, and behind the calls those that stand by.
   call_arrays& set(std::size_t i) { return *sets_[order_.at(i)]; }
 
-  /// Takes the next sets, as many as there are for so many calls, and draws the inputs of each.
+  /// Takes the next sets, as many as there are for so many calls, draws the inputs of each, and
+  /// which of the calls is judged.
   void prepare(std::size_t calls, asked const& how) {
     auto const used = how.same_set ? 0 : static_cast<std::ptrdiff_t>(calls_.size());
     std::rotate(order_.begin(), order_.begin() + used, order_.end());
@@ -67,35 +70,45 @@ class rotation {
       set(i).refresh({random_.next(), how.values, keeps});
       calls_.emplace_back([&of = set(i)](void* stream) { of.enqueue(stream); });
     }
-    inputs_ = last().inputs();
+    judged_ = random_.below(calls_.size());
+    places_ = random_.next();
+    inputs_ = judged().inputs();
+    before_ = judged().sampled_checksum(places_);
     idle_ = idle();
   }
 
   /// Makes the calls that were prepared.
   measure::cell run() {
+    is_early_ = judged().sampled_checksum(places_) != before_;
     auto const taken = place_.run(calls_);
-    early_ = last().sampled_checksum();
+    behind_ = outputs();
     return taken;
   }
 
-  /// Looks at what call number `i` left, while all lies as it did behind the last call. Another
+  /// Looks at what the drawn call left, while all lies as it did behind the last call. Another
   /// call is made only after a wrong answer, to find its name.
-  std::optional<charge> judge(std::size_t i, asked const& how) {
+  std::optional<charge> judge(asked const& how) {
     using kind = charge::kind;
-    auto& of = set(i);
+    auto& of = judged();
     place_.settle(how.settle);
-    if (last().sampled_checksum() != early_) {
+    if (is_early_) {
+      return charge{kind::escaped_work, how.when + ": its outputs changed before the call began"};
+    }
+    if (outputs() != behind_) {
       return charge{kind::escaped_work,
                     how.when + ": its outputs still changed after the call was done"};
     }
     if (idle() != idle_) {
       return charge{kind::kept_buffer, how.when + ": it wrote to buffers of another call"};
     }
-    if (last().inputs() != inputs_) {
+    if (judged().inputs() != inputs_) {
       return charge{kind::modified_input, how.when + ": an input was changed"};
     }
     if (auto const which = of.damaged()) {
       return charge{kind::out_of_bounds, how.when + ": it wrote before or behind " + *which};
+    }
+    if (auto const which = of.changed_padding()) {
+      return charge{kind::out_of_bounds, how.when + ": it wrote into " + *which};
     }
     if (!of.float_change().empty()) {
       return charge{kind::changed_environment,
@@ -107,12 +120,17 @@ class rotation {
   }
 
  private:
-  call_arrays& last() { return set(calls_.size() - 1); }
+  call_arrays& judged() { return set(judged_); }
+  /// A number that follows from the outputs of the last call and of the one that is judged.
+  std::uint64_t outputs() {
+    auto const last = set(calls_.size() - 1).sampled_checksum(places_);
+    return random_bits(last, judged().sampled_checksum(places_));
+  }
   /// A number that follows from the outputs of the sets that stand by.
   std::uint64_t idle() {
     std::uint64_t all = 0;
     for (auto i = calls_.size(); i < sets(); ++i) {
-      all = random_bits(all, set(i).sampled_checksum());
+      all = random_bits(all, set(i).sampled_checksum(places_));
     }
     return all;
   }
@@ -149,7 +167,11 @@ class rotation {
   std::vector<std::unique_ptr<call_arrays>> sets_;
   std::vector<std::size_t> order_;
   std::vector<stream_call> calls_;
-  std::uint64_t early_ = 0, inputs_ = 0, idle_ = 0;
+  std::size_t judged_ = 0;    ///< of these calls
+  std::uint64_t places_ = 0;  ///< where outputs are looked at
+  /// Numbers that follow from inputs and outputs of that call, before and behind the calls.
+  std::uint64_t inputs_ = 0, before_ = 0, behind_ = 0, idle_ = 0;
+  bool is_early_ = false;
 };
 
 }  // namespace assay::referee_detail

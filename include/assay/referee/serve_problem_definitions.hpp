@@ -16,6 +16,8 @@
 #include <assay/serve/answers.hpp>
 #include <assay/stats/number_text.hpp>
 
+#include <sys/prctl.h>
+
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -27,6 +29,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace assay {
 namespace referee_detail {
@@ -46,13 +49,16 @@ using measure::served::words;
 /// | `state`                          | the same: compares with the state before `load` |
 /// | `clock`                          | `ok NANOSECONDS` of the steady clock            |
 /// | `unload PATH`                    | as `examine`; loads it once more before         |
-/// | `build NAME EPOCH SEED ...`      | `ok BYTES FLOPS CHECKS SETS`                    |
+/// | `build NAME EPOCH SEED ...`      | `ok BYTES FLOPS CHECKS SETS NOTE ...`           |
 /// | `prepare CALLS SPECIAL`          | `ok`; draws the inputs of a cell                |
 /// | `run`                            | `ok SECONDS WALL GPU ...`: all, and a call of it |
-/// | `judge CALL`                     | as `examine`, of one of these calls             |
+/// | `judge`                          | as `examine`, of one of these calls             |
 class problem_server {
  public:
-  problem_server(candidate_place& where, problem const& of) : place_(where), problem_(of) {}
+  /// Processes that a candidate leaves behind stay children of this one, so that they are seen.
+  problem_server(candidate_place& where, problem const& of) : place_(where), problem_(of) {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  }
 
   words answer(words const& request) {
     auto const& verb = at(request, 0);
@@ -110,9 +116,7 @@ class problem_server {
       return {"ok"};
     }
     if (verb == "run") { return run(); }
-    if (verb == "judge") {
-      return reply(cells_->judge(measure::served::to_number<std::size_t>(at(request, 1)), how_));
-    }
+    if (verb == "judge") { return reply(cells_->judge(how_)); }
     throw measure::served::protocol_error(verb);
   }
 
@@ -174,9 +178,11 @@ class problem_server {
     cells_.emplace(place_, problem_, called_, problem_.sizes.front(),
                    measure::placement_seed(now, at(request, 1), 0));
     auto const& made = cells_->arrays();
-    return {"ok", measure::served::from_double(made.bytes()),
-            measure::served::from_double(made.flops()),
-            measure::served::to_word(measure::checks_of(made)), std::to_string(cells_->sets())};
+    words told{"ok", measure::served::from_double(made.bytes()),
+               measure::served::from_double(made.flops()),
+               measure::served::to_word(measure::checks_of(made)), std::to_string(cells_->sets())};
+    for (auto& note : measure::sample_notes(made)) { told.push_back(std::move(note)); }
+    return told;
   }
 
   words run() {

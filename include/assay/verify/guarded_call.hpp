@@ -73,7 +73,7 @@ class guarded_call {
     was_called_ = !(infinite && arrays_->is_finite());
     if (!was_called_) { return {}; }
     wrong = call(run);
-    if (!wrong) { wrong = arrays_->verify(); }
+    if (!wrong) { wrong = wrong_result(); }
     if (wrong) { return wrong; }
     auto const first = contents(is_checked);
     arrays_->restore();
@@ -83,7 +83,7 @@ class guarded_call {
     if (wrong) { return "the same call once more: " + *wrong; }
     auto const other = change_since(first);
     if (!other) { return {}; }
-    if (auto const why = arrays_->verify()) { return "the same call once more: " + *why; }
+    if (auto const why = wrong_result()) { return "the same call once more: " + *why; }
     if (arrays_->is_unordered()) { return {}; }
     return "the same call once more gave other bits: " + *other +
            "; where sums have no order, call make.unordered()";
@@ -103,7 +103,7 @@ class guarded_call {
              *early + " changed";
     }
     wrong = call([&] { watched(*graph); });
-    if (!wrong) { wrong = arrays_->verify(); }
+    if (!wrong) { wrong = wrong_result(); }
     if (wrong) { return "in a captured graph: " + *wrong; }
     return {};
   }
@@ -119,9 +119,9 @@ class guarded_call {
     bool done = false;
     wrong = one.call([&] { watched([&] { done = one.place_.call_both(one.work_, two.work_); }); });
     if (!wrong && !done) { return {}; }
-    if (!wrong) { wrong = one.arrays_->verify(); }
+    if (!wrong) { wrong = one.wrong_result(); }
     if (!wrong) { wrong = two.harm(); }
-    if (!wrong) { wrong = two.arrays_->verify(); }
+    if (!wrong) { wrong = two.wrong_result(); }
     if (wrong) {
       return "two calls at once, on two streams: " + *wrong +
              "; where calls share memory and run one at a time, pass .concurrent = false";
@@ -188,7 +188,7 @@ class guarded_call {
       work_ = how.factory.make(*arrays_, how.of);
     } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
       return std::string{"the factory threw: "} + cause.what();
-    }
+    } catch (...) { return "the factory threw an exception of unknown type"; }
     if (!arrays_->has_expectations()) { throw nothing_expected{}; }
     cover(scratch_poison, true);
     pad(true);
@@ -256,8 +256,17 @@ class guarded_call {
       run();
     } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
       return std::string{"the call threw: "} + cause.what();
-    }
+    } catch (...) { return "the call threw an exception of unknown type"; }
     return harm();
+  }
+
+  /// The first wrong result in words, or why a function does not say what is right.
+  std::optional<std::string> wrong_result() {
+    try {
+      return arrays_->verify();
+    } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
+      return cause.what();
+    }
   }
 
   /// Changes that no call may make, in words: of red zones, padding, inputs and zeros.

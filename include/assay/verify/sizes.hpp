@@ -72,6 +72,8 @@ class sizes {
   bool allows(shape const& of) const;
   /// `of` with each extent rounded up to its multiple.
   shape rounded(shape of) const;
+  /// The rules in words, such as "multiples of 4, at least 1"; empty without any.
+  std::string rules() const;
 
  private:
   std::vector<shape> only_;

@@ -84,16 +84,21 @@ inline std::vector<shape> shapes_to_try(sizes const& of, std::size_t rank) {
   std::vector<shape> tried;
   for (auto const& each : all) {
     if (each.rank != rank) {
-      throw std::invalid_argument("size " + to_string(each) + " has " + std::to_string(each.rank) +
-                                  " extents, and the factory takes " + std::to_string(rank));
+      throw std::invalid_argument(
+          "verify: size " + to_string(each) + " has " + std::to_string(each.rank) +
+          (each.rank == 1 ? " extent" : " extents") + ", and the factory takes " +
+          (rank == 0 ? "none: drop `only`, or take extents, as (assay::setup&, std::size_t n)"
+                     : std::to_string(rank)));
     }
     bool const is_new = std::find(tried.begin(), tried.end(), each) == tried.end();
     if (is_new && of.allows(each)) { tried.push_back(each); }
   }
   if (tried.empty()) {
-    throw std::invalid_argument(
-        "verify: of " + std::to_string(all.size()) +
-        " sizes none is allowed: name some in `only`, as assay::sizes{100}");
+    throw std::invalid_argument("verify: of " + std::to_string(all.size()) +
+                                (all.size() == 1 ? " size" : " sizes") + " none is allowed by " +
+                                of.rules() + ": " +
+                                (of.listed().empty() ? "name some in `only`, as assay::sizes{100}"
+                                                     : "the list and the rules contradict"));
   }
   return tried;
 }
@@ -130,6 +135,16 @@ ASSAY_INLINE bool sizes::allows(shape const& of) const {
     }
   }
   return std::all_of(allowed_.begin(), allowed_.end(), [&](auto const& may) { return may(of); });
+}
+
+ASSAY_INLINE std::string sizes::rules() const {
+  std::string text;
+  auto const add = [&](std::string const& rule) { text += (text.empty() ? "" : ", ") + rule; };
+  if (!(step_ == shape{1})) { add("multiples of " + to_string(step_)); }
+  if (!(low_ == shape{0})) { add("at least " + to_string(low_)); }
+  if (!(high_ == shape{static_cast<std::size_t>(-1)})) { add("at most " + to_string(high_)); }
+  if (!allowed_.empty()) { add("`where`"); }
+  return text;
 }
 
 ASSAY_INLINE shape sizes::rounded(shape of) const {
