@@ -17,6 +17,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 using namespace assay;
 using test::contains;
@@ -117,6 +118,42 @@ TEST_CASE("a check after one that passed draws another sample, and a failure is 
   for (int i = 0; i < 10; ++i) { CHECK_THAT(make.verify().value_or("right"), contains("4321")); }
   y.data()[4321] = 5;
   CHECK(!make.verify());
+}
+
+TEST_CASE("runs of a large array are drawn from all its parts, and a small one is whole",
+          "[arrays]") {
+  using arrays::detail::pieces;
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  for (std::size_t const size : {(1 << 18) + 1, 1'000'003, 1 << 24}) {
+    auto const made = pieces(size, 4 << 20, seed);
+    REQUIRE(made.begins.size() == 64);
+    CHECK(made.length == 1024);
+    CHECK(made.begins.front() == 0);
+    CHECK(made.begins.back() == size - 1024);
+    for (std::size_t i = 0; i < 64; ++i) {
+      CHECK(made.begins[i] >= size / 64 * i);
+      CHECK(made.begins[i] + 1024 <= (i < 63 ? size / 64 * (i + 1) : size));
+    }
+  }
+  CHECK(pieces(1 << 24, 4 << 20, seed).begins != pieces(1 << 24, 4 << 20, seed + 1).begins);
+  CHECK(pieces(1 << 18, 4 << 20, seed).begins == std::vector<std::size_t>{0});
+  CHECK(pieces(10, 4).begins == std::vector<std::size_t>{0, 4, 8});
+  CHECK(pieces(0, 4).begins.empty());
+}
+
+TEST_CASE("a look at drawn parts finds a wrong 32nd of an array wherever it is", "[arrays]") {
+  constexpr std::size_t n = std::size_t{1} << 19U, part = n / 32;
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  auto make = on_host(1);
+  auto const y = make.output<float>(n);
+  make.expect(y, [](std::size_t) { return 5; });
+  std::fill_n(y.data(), n, 5.0f);
+  CHECK(!make.verify(1, seed));
+  std::fill_n(y.data() + seed % (n - part), part, 4.0f);
+  CHECK_THAT(make.verify(1, seed + 1).value_or("right"), contains("of 65536 drawn ones of 524288"));
+  CHECK_THAT(make.verify().value_or("right"), contains("16384 of 524288 elements are wrong"));
 }
 
 TEST_CASE("small arrays are checked whole, and a sample of none is refused", "[arrays]") {

@@ -10,6 +10,7 @@
 #include <assay/arrays/tolerance.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -32,6 +33,7 @@ struct checked_array {
   std::size_t inputs;  ///< elements of the setup's largest input
   worst_error& worst;  ///< replaced by a worse one
   matrix rows{};       ///< padding between them is neither right nor wrong
+  std::optional<std::uint64_t> some{};  ///< looks at drawn parts alone, see `pieces`
 };
 
 /// The expected content of an array after one call.

@@ -65,13 +65,16 @@ class expected_elements final : public expectation {
       values_ =
           naming_array(of.index, [&] { return kept_values(right_, size_, shared_, of.index); });
     }
-    std::size_t const piece = (std::size_t{16} << 20U) / bytes_of(right_.type);
+    auto const parts = pieces(size_, (std::size_t{16} << 20U) / bytes_of(right_.type),
+                              some ? std::nullopt : of.some);
+    std::size_t looked = 0;
     auto const got =
-        std::make_unique_for_overwrite<std::byte[]>(std::min(size_, piece) * bytes_of(right_.type));
+        std::make_unique_for_overwrite<std::byte[]>(parts.length * bytes_of(right_.type));
     element_errors wrong;
     std::string words;
-    for (std::size_t begin = 0; begin < size_; begin += piece) {
-      auto const count = std::min(piece, size_ - begin);
+    for (auto const begin : parts.begins) {
+      auto const count = std::min(parts.length, size_ - begin);
+      looked += count;
       of.store.copy_out(got.get(),
                         static_cast<std::byte const*>(of.data) + begin * bytes_of(right_.type),
                         count * bytes_of(right_.type));
@@ -96,7 +99,10 @@ class expected_elements final : public expectation {
       return std::nullopt;
     }
     return place_in(of.rows, wrong.first, of.index) + words + "; " + std::to_string(wrong.count) +
-           " of " + (some ? "a sample of " + std::to_string(drawn.size()) + " of " : "") +
+           " of " +
+           (some             ? "a sample of " + std::to_string(drawn.size()) + " of "
+            : looked < size_ ? std::to_string(looked) + " drawn ones of "
+                             : "") +
            std::to_string(size) +
            (wrong.count == 1
                 ? " elements is wrong, by " + detail::in_text(wrong.error, 3)

@@ -277,8 +277,8 @@ class setup {
   void restore();
   bool has_expectations() const noexcept;
   /// The first wrong element of the first wrong array, in words; nothing where all expectations
-  /// hold. `slack` above 1 is for results of too low precision. Waits for the stream.
-  std::optional<std::string> verify(double slack = 1);
+  /// hold. `slack` above 1 is for too low precision. `some` draws `pieces` of large arrays.
+  std::optional<std::string> verify(double slack = 1, std::optional<std::uint64_t> some = {});
   /// The worst error of the last `verify`, up to the first wrong array; not of judged ones.
   worst_error worst() const noexcept;
 

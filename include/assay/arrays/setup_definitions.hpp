@@ -136,10 +136,10 @@ ASSAY_INLINE setup::declared_memory setup::declare_random(char const* call, std:
   bool const is_special = told.special != special_values::none && !(is_infinite && told.finite);
   if (is_special && !range.is_multiples) {
     told.has_nan = told.has_nan || is_infinite;
-    auto const& kept =
-        state_->kept.emplace_back(std::make_shared<std::vector<std::byte>>(detail::special_elements(
-            told.special, n, range, seed, state_->rows.size() == 0 ? n : state_->rows.columns)));
-    return declare_copy(call, *kept, element_bytes, written);
+    auto const made = detail::special_elements(told.special, n, range, seed,
+                                               state_->rows.size() == 0 ? n : state_->rows.columns);
+    state_->kept.push_back(made);
+    return declare_copy(call, {made.get(), n * element_bytes}, element_bytes, written);
   }
   state_->declared = arrays::detail::hash_of(range, n, seed, state_->declared);
   auto& made = written ? state_->add(call, n, element_bytes)
@@ -158,8 +158,10 @@ ASSAY_INLINE setup::declared_memory setup::declare_copy(char const* call,
     auto const size = lay_out(*rows, element_bytes) * element_bytes;
     detail::require_rows(call, elements.size() / element_bytes, *rows);
     if (elements.size() != size) {
-      elements = *state_->kept.emplace_back(std::make_shared<std::vector<std::byte>>(
-          arrays::detail::spread_rows(elements, *rows, element_bytes)));
+      auto const made = std::make_shared<std::vector<std::byte> const>(
+          arrays::detail::spread_rows(elements, *rows, element_bytes));
+      state_->kept.push_back(made);
+      elements = *made;
     }
   }
   auto const n = elements.size() / element_bytes;
@@ -251,7 +253,8 @@ ASSAY_INLINE bool setup::has_expectations() const noexcept {
   return std::any_of(state_->arrays.begin(), state_->arrays.end(),
                      [](auto const& each) { return each.expected != nullptr; });
 }
-ASSAY_INLINE std::optional<std::string> setup::verify(double slack) {
+ASSAY_INLINE std::optional<std::string> setup::verify(double slack,
+                                                      std::optional<std::uint64_t> some) {
   auto const& all = state_->arrays;
   state_->worst = {};
   std::size_t most = 0;
@@ -261,7 +264,7 @@ ASSAY_INLINE std::optional<std::string> setup::verify(double slack) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].expected == nullptr) { continue; }
     if (auto wrong = all[i].expected->mismatch({*state_->store, all[i].data, all[i].poison, i,
-                                                slack, most, state_->worst, all[i].rows})) {
+                                                slack, most, state_->worst, all[i].rows, some})) {
       return wrong;
     }
   }

@@ -6,6 +6,7 @@
 #include <assay/arrays/element.hpp>
 #include <assay/arrays/special_values.hpp>
 #include <assay/core/random.hpp>
+#include <assay/host/parallel_for.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +14,8 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <type_traits>
-#include <vector>
 
 namespace assay::detail {
 
@@ -48,9 +49,9 @@ T element_for(arrays::host_value<T> value) {
 }
 
 /// So many elements of special values. One of the first `among` is surely one of the rare ones.
-inline std::vector<std::byte> special_elements(special_values kind, std::size_t n,
-                                               arrays::any_range const& of, std::uint64_t seed,
-                                               std::size_t among) {
+inline std::shared_ptr<std::byte[]> special_elements(special_values kind, std::size_t n,
+                                                     arrays::any_range const& of,
+                                                     std::uint64_t seed, std::size_t among) {
   return arrays::with_type(of.type, [&]<class T>(T) {
     using value_type = arrays::host_value<T>;
     uniform<value_type> const range{arrays::from_bits<value_type>(of.low),
@@ -58,13 +59,12 @@ inline std::vector<std::byte> special_elements(special_values kind, std::size_t 
     constexpr bool floating = std::is_floating_point_v<value_type>;
     auto last = range.high;  // a range of float or double ends below it
     if constexpr (std::is_floating_point_v<T>) { last = std::nextafter(range.high, range.low); }
-    value_type value{};
     auto const nearest = [&](value_type to) { return std::clamp(to, range.low, last); };
     auto const rare = [&](std::uint64_t bits, std::size_t i) {
       return floating && (bits % 61 == 0 || i == random_bits(seed, n) % among);
     };
-    std::vector<std::byte> made(n * sizeof(T));
-    for (std::size_t i = 0; i < n; ++i) {
+    auto const draw = [&](std::size_t i) {
+      value_type value{};
       auto const bits = random_bits(seed, i);
       using enum special_values;
       if (kind == zeros) {
@@ -83,9 +83,19 @@ inline std::vector<std::byte> special_elements(special_values kind, std::size_t 
       } else {
         value = random_value(range, seed, i);
       }
-      auto const element = element_for<T>(value);
-      std::memcpy(made.data() + i * sizeof(T), &element, sizeof(T));
-    }
+      return element_for<T>(value);
+    };
+    constexpr std::int64_t grain = std::int64_t{1} << 14;  // 100 us of work for each thread
+    auto const made =
+        std::shared_ptr<std::byte[]>(new std::byte[n * sizeof(T)]);  // not written twice
+    host::parallel_for(host::all_threads(), static_cast<std::int64_t>(n), grain,
+                       [&](std::int64_t begin, std::int64_t end) {
+                         for (auto i = static_cast<std::size_t>(begin);
+                              i < static_cast<std::size_t>(end); ++i) {
+                           auto const element = draw(i);
+                           std::memcpy(made.get() + i * sizeof(T), &element, sizeof(T));
+                         }
+                       });
     return made;
   });
 }

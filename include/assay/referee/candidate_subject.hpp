@@ -105,7 +105,7 @@ class candidate_subject final : public measure::subject {
   /// Judges the last pass. Calls only where there was none.
   std::optional<std::string> verify(int) override {
     if (calls_ == 0) { (void)passes(1, "usual"); }
-    if (!is_judged_) { judge(); }
+    if (!is_judged_) { judge("whole"); }
     return {};
   }
 
@@ -168,9 +168,9 @@ class candidate_subject final : public measure::subject {
     judge();
   }
 
-  void judge() {
+  void judge(char const* what = "part") {
     auto const begin = steady_clock::now();
-    auto const told = process_->request({"judge"});
+    auto const told = process_->request({"judge", what});
     is_judged_ = true;
     watch_->looking += since(begin);
     using measure::served::at;

@@ -38,7 +38,8 @@ class examination {
     auto const found = std::find(examination_steps.begin(), examination_steps.end(), step);
     switch (found - examination_steps.begin()) {
       case 0:
-        return look(kept(), {kind::wrong_answer, "a first call"});
+        return look(kept(),
+                    {.otherwise = kind::wrong_answer, .when = "a first call", .whole = true});
       case 1:
         return answer();
       case 2:

@@ -52,7 +52,7 @@ using measure::served::words;
 /// | `build NAME EPOCH SEED ...`      | `ok BYTES FLOPS CHECKS SETS NOTE ...`           |
 /// | `prepare CALLS SPECIAL`          | `ok`; draws the inputs of a cell                |
 /// | `run`                            | `ok SECONDS WALL GPU ...`: all, and a call of it |
-/// | `judge`                          | as `examine`, of one of these calls             |
+/// | `judge WHOLE`                    | as `examine`, of one of these calls             |
 class problem_server {
  public:
   /// Processes that a candidate leaves behind stay children of this one, so that they are seen.
@@ -102,12 +102,10 @@ class problem_server {
     if (!cells_) { throw std::logic_error("'" + verb + "' before 'build'"); }
     if (verb == "prepare") {
       bool const special = at(request, 2) == "special" && !problem_.values.empty();
-      how_ = {charge::kind::wrong_answer,
-              "a timed cell",
-              special_values::none,
-              poisoned::some,
-              false,
-              0.3e-3};
+      how_ = {.otherwise = charge::kind::wrong_answer,
+              .when = "a timed cell",
+              .outputs = poisoned::some,
+              .settle = 0.3e-3};
       if (special) {
         how_.values = problem_.values[special_drawn_++ % problem_.values.size()];
         how_.when += ", inputs of " + std::string{to_string(how_.values)};
@@ -116,7 +114,10 @@ class problem_server {
       return {"ok"};
     }
     if (verb == "run") { return run(); }
-    if (verb == "judge") { return reply(cells_->judge(how_)); }
+    if (verb == "judge") {
+      how_.whole = at(request, 1) == "whole";
+      return reply(cells_->judge(how_));
+    }
     throw measure::served::protocol_error(verb);
   }
 
