@@ -8,6 +8,7 @@
 #include <assay/page/choice_section.hpp>
 #include <assay/page/design.hpp>
 #include <assay/page/effects.hpp>
+#include <assay/page/launch_costs.hpp>
 #include <assay/page/page.hpp>
 #include <assay/page/parts.hpp>
 #include <assay/page/roofline.hpp>
@@ -180,8 +181,12 @@ inline std::string cells_section(measure::comparison const& all, page_ids& ids,
     if (made.picture.empty()) { continue; }
     spread.push_back(std::move(made));
     spread.push_back(density(all, group, ids));
+    if (auto costs = launch_figure(all, group, ids); !costs.picture.empty()) {
+      spread.push_back(std::move(costs));
+    }
   }
-  auto const quantiles = quantile_table(all).folded("quantiles of cells", budget.marks);
+  auto const quantiles = quantile_table(all).folded("quantiles of cells", budget.marks) +
+                         cost_table(all).folded("costs of launches and of cells", budget.marks);
   auto const times = cells_over_time(all, ids, budget);
   if (spread.empty() || times.empty()) {
     return title_of("Cells") + paragraph("The record has no cells.") + quantiles;
