@@ -166,11 +166,11 @@ TEST_CASE(
   auto const page = report::page({{all}});
   CHECK(count_of("<figcaption>Time over launches per cell, wall clock</figcaption>", page) == 1);
   CHECK_THAT(page,
-             contains("pool{10 GiB} + concurrent: a launch costs 4.000 us [3.900 us, 4.100 us], "
-                      "and a cell +3.000 us [+2.500, +3.500] beside its launches, which is 0.37 % "
-                      "of a cell of 200 launches. pool{10 GiB} + serialized: a launch costs 5.000 "
-                      "us [4.000 us, 6.000 us]; a cost of the cell is not distinguishable from "
-                      "zero (+1.000 us [-1.000, +3.000])."));
+             contains("pool{10 GiB} + concurrent: a launch costs 4.000 us [3.900 us, 4.100 us], a "
+                      "cell of 200 launches +3.000 us [+2.500, +3.500] more, 0.37 % of its time. "
+                      "pool{10 GiB} + serialized: a launch costs 5.000 us [4.000 us, 6.000 us], a "
+                      "cell of 200 launches +1.000 us [-1.000, +3.000] more, not distinguishable "
+                      "from zero."));
   CHECK_THAT(page, contains("Table: costs of launches and of cells"));
   // Two cells and their full ones of the first variant, one of each of the second.
   auto const chart = page.substr(page.find("aria-label=\"Time over launches per cell"));

@@ -18,16 +18,13 @@ namespace assay::report::detail {
 /// The line of one variant in a sentence.
 inline std::string cost_sentence(measure::variant_result const& of, int launches) {
   auto const& [per_launch, per_cell, confidence, cells] = *of.costs;
-  auto const once = duration_change(per_cell.estimate, per_cell.low, per_cell.high);
-  auto text = of.label + ": a launch costs " + duration(per_launch.estimate) + " [" +
-              duration(per_launch.low) + ", " + duration(per_launch.high) + "]";
-  if (!per_cell.excludes(0)) {
-    return text + "; a cost of the cell is not distinguishable from zero (" + once + ").";
-  }
-  auto const whole = per_cell.estimate + launches * per_launch.estimate;
-  return text + ", and a cell " + once + " beside its launches, which is " +
-         percent(per_cell.estimate / whole) + " of a cell of " + std::to_string(launches) +
-         " launches.";
+  auto const share = per_cell.estimate / (per_cell.estimate + launches * per_launch.estimate);
+  return of.label + ": a launch costs " + duration(per_launch.estimate) + " [" +
+         duration(per_launch.low) + ", " + duration(per_launch.high) + "], a cell of " +
+         std::to_string(launches) + " launches " +
+         duration_change(per_cell.estimate, per_cell.low, per_cell.high) + " more, " +
+         (per_cell.excludes(0) ? percent(share) + " of its time."
+                               : "not distinguishable from zero.");
 }
 
 /// The cells and lines of the variants of a group, without those that have no line.
