@@ -174,8 +174,7 @@ inline std::string all_reduce_page(report::document const& from) {
     if (!value.empty()) { origin += ", " + value; }
   }
   return report::detail::whole_page(
-      title, report::detail::element("h1", "", report::escaped(title)) +
-                 report::detail::paragraph(origin, "soft") +
+      title, report::element("h1", "", title) + report::detail::paragraph(origin, "soft") +
                  report::detail::paragraph(
                      "Median times on the gpu clock; bars hold the middle half of the "
                      "repetitions. NCCL " +

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -609,4 +610,19 @@ TEST_CASE("each epoch and each buffer set has buffers of its own", "[compare]") 
   REQUIRE(found.failure == "");
   CHECK(made == 6 * static_cast<int>(found.epoch_records.size()));
   CHECK(static_cast<int>(places.size()) > made / 2);
+}
+
+TEST_CASE("short launches have the cost of a launch and that of a cell", "[compare]") {
+  auto const tiny = [](cudaStream_t on) { spin<<<1, 1, 0, on>>>(2000); };
+  auto const found = compare("a", tiny, "b", tiny, brief());
+  REQUIRE(found.failure == "");
+  for (auto const& each : found.variants) {
+    if (!each.costs) { continue; }  // 20 us or more, as under a sanitizer, or few epochs
+    CHECK(each.costs->per_launch.estimate > 0);
+    CHECK(std::isfinite(each.costs->per_cell.low));
+    for (auto const& cell : each.costs->cells) {
+      CHECK((cell.launches >= 21 && cell.launches < found.launches));
+      CHECK(cell.seconds > 0);
+    }
+  }
 }

@@ -203,7 +203,7 @@ inline std::vector<figure> crossover_figures(document const& task, page_ids& ids
   return charts;
 }
 
-inline std::string dispatch_section(document const& task, page_ids& ids) {
+inline markup dispatch_section(document const& task, page_ids& ids) {
   auto const name = task.at("task").get<std::string>();
   auto const paths = paths_of(task);
   std::vector<std::string> wrong;
@@ -222,13 +222,13 @@ inline std::string dispatch_section(document const& task, page_ids& ids) {
 }
 
 /// A figure as a part of an SVG of 900 pixels, from `top` on.
-inline std::string figure_in_svg(figure const& of, int top) {
-  auto const at = [top](int x, int y, std::string const& content) {
-    return "<svg x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(top + y) +
-           "\" overflow=\"visible\">" + content + "</svg>";
+inline markup figure_in_svg(figure const& of, int top) {
+  auto const at = [top](int x, int y, markup const& content) {
+    return markup("<svg x=\"", std::to_string(x), "\" y=\"", std::to_string(top + y),
+                  "\" overflow=\"visible\">", content, "</svg>");
   };
   auto const text = [&](int x, int y, std::string const& words) {
-    return at(x, y, "<text class=\"note\">" + escaped(words) + "</text>");
+    return at(x, y, element("text", "note", words));
   };
   auto made = text(12, 20, of.title);
   int x = 12;
@@ -252,7 +252,7 @@ inline bool is_dispatch(report::document const& from) {
 /// The charts of that result, one below the other, as one SVG. Throws as `dispatch_page`.
 inline std::string crossover_svg(report::document const& from) {
   constexpr int width = 900, height = 410;  // of a figure
-  std::string all;
+  report::markup all;
   int top = 0;
   try {
     detail::page_ids ids;
@@ -270,7 +270,7 @@ inline std::string crossover_svg(report::document const& from) {
   return "<svg xmlns=\"http://www.w3.org/2000/svg\"" + size +
          " font-family=\"system-ui,sans-serif\" font-size=\"13\"><style>" +
          std::string{report::chart_style} + "</style><rect" + size +
-         " style=\"fill:var(--page)\"/>" + all + "</svg>\n";
+         " style=\"fill:var(--page)\"/>" + all.str() + "</svg>\n";
 }
 
 /// The page of that result, made from its JSON alone. Throws `std::invalid_argument` where members
@@ -288,8 +288,7 @@ inline std::string dispatch_page(report::document const& from) {
       if (!value.empty()) { origin += (origin.empty() ? "" : ", ") + value; }
     }
     std::string const title = "Host or device: which path is the fastest, from which size on?";
-    auto body = detail::element("h1", "", detail::escaped(title)) +
-                detail::paragraph(origin, "soft") +
+    auto body = report::element("h1", "", title) + detail::paragraph(origin, "soft") +
                 detail::paragraph("BLAS: " + from.value("blas", std::string{"none"}), "soft") +
                 detail::paragraph(
                     "Lines: measured times of held-out calls, wall clock, by the memory of their "

@@ -83,7 +83,7 @@ inline std::string share_text(double percent_of) { return fixed(percent_of, 1) +
 inline std::string us_text(double us) { return duration(us * 1e-6); }
 
 /// (a): the times of one run by each clock, with what each contains.
-inline std::string clock_answers(document const& of) {
+inline markup clock_answers(document const& of) {
   html_table made{{"clock", "time of one run", "contains"}};
   for (auto const& [what, contains] :
        {std::pair{"host clock without a trace, us", "launches, and the wait for the device"},
@@ -110,7 +110,7 @@ inline std::string clock_answers(document const& of) {
 }
 
 /// (b) and (c): the kernels of a run.
-inline std::string kernel_answers(document const& of) {
+inline markup kernel_answers(document const& of) {
   auto const& rows = rows_in(of, "nn_kernels");
   auto const& first = rows.front();
   document others = document::array();
@@ -129,7 +129,7 @@ inline std::string kernel_answers(document const& of) {
 }
 
 /// (d) and (e): the share of products, and softmax against products.
-inline std::string share_answers(document const& of) {
+inline markup share_answers(document const& of) {
   html_table made{{"products", "of the forward pass", "of one run"}};
   auto const add = [&](std::string const& label, std::string const& name) {
     auto const forward = answer_in(of, name + ", % of the forward pass"),
@@ -164,7 +164,7 @@ inline std::size_t style_of(std::string_view phase) {
 }
 
 /// The operations with the most time as bars. Phases have a style each.
-inline std::string operation_bars(document const& of, page_ids& ids) {
+inline markup operation_bars(document const& of, page_ids& ids) {
   constexpr std::size_t most = 16;
   auto const time = [](document const* row) { return value_in(*row, "Time (us)"); };
   std::vector<document const*> rows;
@@ -174,22 +174,21 @@ inline std::string operation_bars(document const& of, page_ids& ids) {
   std::ranges::stable_sort(rows, std::ranges::greater{}, time);
   if (rows.empty()) { return {}; }
   axis x{"us of one run", 0, 1.05 * time(rows.front())};
-  std::string bars;
+  markup bars;
   for (std::size_t i = 0; i < std::min(most, rows.size()); ++i) {
     auto const& row = *rows[i];
     auto const phase = text_in(row, "Phase"), name = phase + ": " + text_in(row, "Part");
     auto const roofline = value_in(row, "Roofline (%)");
     auto const words = us_text(time(&row)) + ", " + share_text(value_in(row, "Share (%)")) +
                        (roofline > 0 ? ", roofline " + share_text(roofline) : "");
-    chart strip{name, words, x, {}, 22, {false, false}};
+    auto strip = strip_of(name, words, x);
     strip.bar(0, time(&row), 0.5, 0.6, phase == "forward" ? 0 : phase == "backward" ? 1 : 2, words);
-    bars += strip_row(escaped(name), strip.svg(ids.next()), escaped(words)) + "\n";
+    bars += strip_row(name, strip.svg(ids.next()), words);
   }
-  std::string keys;
+  markup keys;
   for (std::size_t i = 0; i < phase_groups.size(); ++i) {
-    keys += element("li", "", bar_key(i) + std::string{phase_groups[i]});
+    keys += element("li", "", bar_key(i), phase_groups[i]);
   }
-  chart const scale{"Axis", x.label, x, {}, 1, {true, false}};
   auto const rest = rows.size() > most
                         ? "The " + std::to_string(most) + " operations with the most time of " +
                               std::to_string(rows.size()) + "; the table has all. "
@@ -199,12 +198,11 @@ inline std::string operation_bars(document const& of, page_ids& ids) {
                        "Roofline: the larger share of two ceilings that this run measured, the "
                        "rate of a large copy and, for products, that of a large product.",
                    "soft") +
-         element("ul", "legend", keys) +
-         element("ul", "forest", bars + strip_row("", scale.svg(ids.next()), "")) +
+         element("ul", "legend", keys) + strip_list(bars, x, ids) +
          table_of(rows_in(of, "nn_parts")).folded("all operations", page_budget::unlimited);
 }
 
-inline std::string transformer_case(document const& of, page_ids& ids) {
+inline markup transformer_case(document const& of, page_ids& ids) {
   auto const measured = "Measured in this run: copies " +
                         rate(value_in(of, "copy_bytes_per_second"), "B") + ", products " +
                         rate(value_in(of, "product_flops_per_second"), "FLOP") + ".";
@@ -250,7 +248,7 @@ inline std::string transformer_page(report::document const& from) {
     if (!value.empty()) { origin += ", " + value; }
   }
   std::string const title = "Transformer: where the time goes";
-  auto body = detail::element("h1", "", title) + detail::paragraph(origin, "soft");
+  auto body = report::element("h1", "", title) + detail::paragraph(origin, "soft");
   if (!times.empty()) {
     body += detail::title_of("Times") +
             detail::paragraph("On the device, between events. MFU is the share of 989 TFLOP/s.",

@@ -278,6 +278,25 @@ INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 2, 'cudaFree_v3020'), (3, 4, 
   CHECK(trace.devices.empty());
 }
 
+TEST_CASE("the communicator of NCCL's extended payloads is the payload of their ranges") {
+  auto const trace = read(std::string{strings} + ranges_table + R"(
+ALTER TABLE NVTX_EVENTS ADD COLUMN jsonTextId INTEGER;
+ALTER TABLE NVTX_EVENTS ADD COLUMN jsonText TEXT;
+INSERT INTO StringIds VALUES (700, '{"NCCL communicator ID":7}');
+INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId, uint64Value, jsonTextId, jsonText) VALUES
+  (1, 9, 59, 'ncclAllReduce', THREAD, 0, NULL, NULL,
+   '{"Message size [bytes]":64,"NCCL communicator ID":18446744073709551615,"Reduction operation":"Sum"}'),
+  (2, 9, 59, 'ncclAllReduce', THREAD, 0, NULL, NULL, '{"NCCL communicator ID": "1,234,567"}'),
+  (3, 9, 59, 'ncclAllReduce', THREAD, 0, NULL, 700, NULL),
+  (4, 9, 59, 'other', THREAD, 0, 5, NULL, '{"NCCL communicator ID":6}'),
+  (5, 9, 59, 'other', THREAD, 0, NULL, NULL, '{"NCCL communicator ID":'),
+  (6, 9, 59, 'other', THREAD, 0, NULL, NULL, '{"size":6}');
+)");
+  std::vector<std::uint64_t> payloads;
+  for (auto const& each : trace.ranges) { payloads.push_back(each.payload); }
+  CHECK(payloads == std::vector<std::uint64_t>{0xffff'ffff'ffff'ffff, 1'234'567, 7, 5, 0, 0});
+}
+
 TEST_CASE("ranges whose begin and end are rows of their own are matched") {
   auto const trace = read(std::string{strings} + ranges_table + R"(
 INSERT INTO NVTX_EVENTS (start, eventType, text, rangeId, globalTid, domainId) VALUES

@@ -99,13 +99,13 @@ TEST_CASE("an axis over values has room at both ends, also for values of one siz
 TEST_CASE("marks, intervals, rules and bands stand at their values") {
   chart drawn{"title", "words", over(0, 10), over(0, 4)};
   drawn.marks({{.x = 5, .y = 1, .text = "tip", .x_low = 2, .x_high = 20}}, 2);
-  CHECK_THAT(drawn.svg("a"), contains("class=\"mark s2\" x=\"50.00%\" y=\"75.00%\"") &&
-                                 contains("x1=\"20.00%\" y1=\"75.00%\" x2=\"100.00%\"") &&
-                                 contains("<title>tip</title>"));
+  CHECK_THAT(drawn.svg("a").str(), contains("class=\"mark s2\" x=\"50.00%\" y=\"75.00%\"") &&
+                                       contains("x1=\"20.00%\" y1=\"75.00%\" x2=\"100.00%\"") &&
+                                       contains("<title>tip</title>"));
   drawn.band_y(1, 3);
   drawn.rule_x(2.5);
   drawn.rule_x(11);  // outside
-  auto const svg = drawn.svg("a");
+  auto const svg = drawn.svg("a").str();
   CHECK_THAT(
       svg, contains("class=\"band\" x=\"0.00%\" y=\"25.00%\" width=\"100.00%\" height=\"50.00%\""));
   CHECK_THAT(svg,
@@ -119,7 +119,7 @@ TEST_CASE("lines, steps, bands and dots are paths in a box of 1000") {
   drawn.steps({{2, 2}, {4, 4}}, 1);
   drawn.band({{0, 0}, {10, 1}}, {{0, 1}, {10, 2}}, 3);
   drawn.dots({{1, 1}, {11, 1}, {2, 2}}, 4);
-  auto const svg = drawn.svg("a");
+  auto const svg = drawn.svg("a").str();
   CHECK_THAT(svg, contains("class=\"line s0\" d=\"M0 1000L1000 0\""));
   CHECK_THAT(svg, contains("class=\"line s1\" d=\"M200 1000V500H400V0H1000\""));
   CHECK_THAT(svg, contains("class=\"between s3\" d=\"M0 750L1000 500L1000 750L0 1000z\""));
@@ -129,11 +129,12 @@ TEST_CASE("lines, steps, bands and dots are paths in a box of 1000") {
 TEST_CASE("bars and the cells of a heat map cover their part of the plot") {
   chart bars{"title", "words", over(0, 10), over(0, 1), 20, {false, false}};
   bars.bar(2, 7, 0.5, 0.5, 1, "part");
-  CHECK_THAT(bars.svg("a"), contains("class=\"bar s1\" x=\"20.00%\" y=\"25.00%\" width=\"50.00%\" "
-                                     "height=\"50.00%\""));
+  CHECK_THAT(bars.svg("a").str(),
+             contains("class=\"bar s1\" x=\"20.00%\" y=\"25.00%\" width=\"50.00%\" "
+                      "height=\"50.00%\""));
   chart map{"title", "words", axis_of({"1", "2"}), axis_of({"a", "b"})};
   map.heat(1, 0, 0.25, "3 ms");
-  CHECK_THAT(map.svg("a"),
+  CHECK_THAT(map.svg("a").str(),
              contains("--shade:0.25") && contains(">3 ms</text>") &&
                  contains("class=\"cell\" x=\"50.00%\" y=\"50.00%\" width=\"50.00%\""));
 }
@@ -141,7 +142,7 @@ TEST_CASE("bars and the cells of a heat map cover their part of the plot") {
 TEST_CASE("a chart has a text alternative, and escapes all text") {
   chart drawn{"a < b", "c & d", over(0, 1), axis_of({"<x>"})};
   drawn.note({0.5, 0}, "e > f");
-  auto const svg = drawn.svg("id7");
+  auto const svg = drawn.svg("id7").str();
   CHECK_THAT(svg, contains("role=\"img\" aria-label=\"a &lt; b\" aria-describedby=\"id7-d\"") &&
                       contains("<desc id=\"id7-d\">c &amp; d</desc>") &&
                       contains(">&lt;x&gt;</text>") && contains(">e &gt; f</text>"));
@@ -150,16 +151,16 @@ TEST_CASE("a chart has a text alternative, and escapes all text") {
 TEST_CASE("fewer ticks are drawn where their labels are long") {
   auto x = over(0, 6);
   chart const brief{"t", "d", x, over(0, 1), 100, {true, false}};
-  CHECK(count_of("class=\"tick\"", brief.svg("a")) == 7);
+  CHECK(count_of("class=\"tick\"", brief.svg("a").str()) == 7);
   x.text = [](double) { return "a rather long label"; };
   chart const wordy{"t", "d", x, over(0, 1), 100, {true, false}};
-  CHECK(count_of("class=\"tick\"", wordy.svg("a")) == 2);
+  CHECK(count_of("class=\"tick\"", wordy.svg("a").str()) == 2);
 }
 
 TEST_CASE("a logarithmic axis labels only ticks whose labels stand apart on a narrow screen") {
   auto x = over(0.72, 1.6, true);  // the ticks 0.8, 1, 1.2, 1.4 and 1.6 come closer and closer
   x.text = [](double) { return "+20 %"; };
   chart const drawn{"t", "d", x, over(0, 1), 100, {true, false}};
-  CHECK(count_of("class=\"tick\"", drawn.svg("a")) == 4);
-  CHECK(count_of("class=\"grid\"", drawn.svg("a")) == 5);
+  CHECK(count_of("class=\"tick\"", drawn.svg("a").str()) == 4);
+  CHECK(count_of("class=\"grid\"", drawn.svg("a").str()) == 5);
 }

@@ -2,6 +2,7 @@
 // assay-test-alone: it sets the locale of its process
 
 #include "catch.hpp"
+#include "comma_locale.hpp"
 #include "report/sample.hpp"
 #include "report/traced_sample.hpp"
 #include "trace/files.hpp"
@@ -20,49 +21,13 @@
 #include <assay/stats/number_text.hpp>
 #include <assay/transfer/chunk_plan.hpp>
 
-#include <clocale>
-#include <cstddef>
-#include <cstdio>
-#include <locale>
 #include <map>
 #include <sstream>
 #include <string>
-#include <utility>
 
 using namespace assay;
 
 namespace {
-
-/// Numbers as in `1.234,5`.
-struct commas : std::numpunct<char> {
-  char do_decimal_point() const override { return ','; }
-  char do_thousands_sep() const override { return '.'; }
-  std::string do_grouping() const override { return "\3"; }
-};
-
-std::string printf_half() {
-  char text[8];
-  (void)std::snprintf(text, sizeof text, "%.1f", 0.5);
-  return text;
-}
-
-/// Sets both locales of the process, of streams and of C, while it lives.
-class comma_locale {
- public:
-  comma_locale() : streams_{std::locale::global({std::locale::classic(), new commas})} {
-    for (auto const* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8", "de_DE"}) {
-      if (std::setlocale(LC_ALL, name) != nullptr) { break; }
-    }
-  }
-  ~comma_locale() {
-    std::locale::global(streams_);
-    std::setlocale(LC_ALL, "C");
-  }
-  comma_locale(comma_locale const&) = delete;
-
- private:
-  std::locale streams_;
-};
 
 template <class... Of>
 std::string printed(void (*print)(std::ostream&, Of const&...), Of const&... of) {
@@ -102,18 +67,5 @@ std::map<std::string, std::string> all_formats() {
 }  // namespace
 
 TEST_CASE("files are the same under a locale with a decimal comma, of streams and of C") {
-  auto const usual = all_formats();
-  std::map<std::string, std::string> other;
-  {
-    comma_locale const set;
-    std::ostringstream stream;
-    stream << 1234.5;
-    CHECK(stream.str() == "1.234,5");
-    if (printf_half() != "0,5") { WARN("no locale of C with a decimal comma: printf is untested"); }
-    other = all_formats();
-  }
-  for (auto const& [format, text] : usual) {
-    INFO(format);
-    CHECK(other.at(format) == text);
-  }
+  test::check_same_under_commas(all_formats);
 }

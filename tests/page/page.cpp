@@ -133,6 +133,7 @@ TEST_CASE("text of a record is escaped everywhere") {
     each.label = evil;
     for (auto& [axis, choice] : each.axes) { axis += evil, choice += evil; }
     each.submission = measure::submission_profile{{1, 2, 3, 4}, {}, {}, {}, 1};
+    each.costs = measure::launch_costs{{}, {}, 0.95, {{0, 25, 1e-4, 1e-3}}};
   }
   auto const page = report::page({{.of = all, .baseline = &all}});
   CHECK(page.find("<b onclick") == std::string::npos);
@@ -149,6 +150,32 @@ TEST_CASE("a large comparison stays below the limit, and the page says what it l
   CHECK_THAT(page, contains("Parts are left out to keep the page small") &&
                        contains("cells are shown, to keep the page small") &&
                        contains("rows, to keep the page small"));
+}
+
+TEST_CASE(
+    "the page tells the cost of a launch from that of a cell, where cells of both are known") {
+  auto all = factorial(measure::verdict::faster);
+  CHECK_THAT(report::page({{all}}), !contains("launches in a cell"));
+  all.launches = 200;
+  all.variants[0].costs = {{3.9e-6, 4e-6, 4.1e-6},
+                           {2.5e-6, 3e-6, 3.5e-6},
+                           0.95,
+                           {{0, 25, 103e-6, 803e-6}, {1, 50, 203e-6, 803e-6}}};
+  all.variants[1].costs = {
+      {4e-6, 5e-6, 6e-6}, {-1e-6, 1e-6, 3e-6}, 0.95, {{0, 25, 126e-6, 1001e-6}}};
+  auto const page = report::page({{all}});
+  CHECK(count_of("<figcaption>Time over launches per cell, wall clock</figcaption>", page) == 1);
+  CHECK_THAT(page,
+             contains("pool{10 GiB} + concurrent: a launch costs 4.000 us [3.900 us, 4.100 us], a "
+                      "cell of 200 launches +3.000 us [+2.500, +3.500] more, 0.37 % of its time. "
+                      "pool{10 GiB} + serialized: a launch costs 5.000 us [4.000 us, 6.000 us], a "
+                      "cell of 200 launches +1.000 us [-1.000, +3.000] more, not distinguishable "
+                      "from zero."));
+  CHECK_THAT(page, contains("Table: costs of launches and of cells"));
+  // Two cells and their full ones of the first variant, one of each of the second.
+  auto const chart = page.substr(page.find("aria-label=\"Time over launches per cell"));
+  auto const dots = chart.substr(chart.find("class=\"dots s0\""), 200);
+  CHECK(count_of("h0", dots.substr(0, dots.find("/>"))) == 4);
 }
 
 TEST_CASE("cells outside of the picture are counted") {

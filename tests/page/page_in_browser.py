@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the pages of all committed comparisons, all-reduces and studies of dispatch in a headless Chromium, and looks at what it shows.
+"""Opens the pages of all committed records, and those of ranks and steps, in a headless Chromium, and looks at what it shows.
 
-page_in_browser.py ASSAY_REPORT [--maker PROGRAM] [--screenshots FOLDER] [FILE.json...]
+page_in_browser.py ASSAY_REPORT [--maker PROGRAM] [--pages PROGRAM] [--screenshots FOLDER] [FILE.json...]
 
-The maker is the test that writes a record with traces, since no committed comparison has any.
+The maker is the test that writes a record with traces, since no committed comparison has any. The other program is the test that
+writes pages of `trace_stats`.
 
 Exit code 77, with the reason, where there is no Chromium.
 """
@@ -302,6 +303,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("records", nargs="*", type=pathlib.Path)
     parser.add_argument("--maker", type=pathlib.Path)
+    parser.add_argument("--pages", type=pathlib.Path)
     parser.add_argument("--screenshots", type=pathlib.Path)
     options = parser.parse_intermixed_args()
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -317,14 +319,18 @@ def main():
             made = folder / "traced.json"
             subprocess.run([options.maker, "[.record]"], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "ASSAY_RECORD": str(made)})
             records.append(made)
-        browser = Browser(chromium, folder / "profile")
-        for record in records:
-            page = folder / f"{record.stem}.html"
+        pages = [folder / f"{record.stem}.html" for record in records]
+        for record, page in zip(records, pages):
             subprocess.run([options.program, record, "--html", page], check=True)
+        if options.pages:
+            subprocess.run([options.pages, "[.pages]"], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "ASSAY_PAGES": str(folder)})
+            pages += [folder / "ranks.html", folder / "steps.html"]
+        browser = Browser(chromium, folder / "profile")
+        for page in pages:
             wrong = list(breaches(browser, page, options.screenshots))
-            if options.maker and record.stem == "traced" and "data-zoom" not in page.read_text(encoding="utf-8"):
+            if options.maker and page.stem == "traced" and "data-zoom" not in page.read_text(encoding="utf-8"):
                 wrong.append("the record with traces has no timeline")
-            print(f"{record.name}: {len(wrong)} breaches")
+            print(f"{page.stem}: {len(wrong)} breaches")
             found += wrong
         browser.close()
     print(*found, sep="\n")

@@ -75,12 +75,30 @@ bool same(measure::memory_profile const& a, measure::memory_profile const& b) {
   return a1 == a2 && d1 == d2 && b1 == b2 && p1 == p2 && r1 == r2 && u1 == u2 && c1 == c2;
 }
 
+bool same(measure::interval const& a, measure::interval const& b) {
+  auto const& [l1, e1, h1] = a;
+  auto const& [l2, e2, h2] = b;
+  return same(l1, l2) && same(e1, e2) && same(h1, h2);
+}
+
+bool same(measure::short_cell const& a, measure::short_cell const& b) {
+  auto const& [e1, l1, s1, f1] = a;
+  auto const& [e2, l2, s2, f2] = b;
+  return same(e1, e2) && same(l1, l2) && same(s1, s2) && same(f1, f2);
+}
+
+bool same(measure::launch_costs const& a, measure::launch_costs const& b) {
+  auto const& [l1, p1, f1, c1] = a;
+  auto const& [l2, p2, f2, c2] = b;
+  return same(l1, l2) && same(p1, p2) && same(f1, f2) && same(c1, c2);
+}
+
 bool same(measure::variant_result const& a, measure::variant_result const& b) {
-  auto const& [l1, x1, s1, h1, b1, f1, p1, q1, r1, u1, m1, c1] = a;
-  auto const& [l2, x2, s2, h2, b2, f2, p2, q2, r2, u2, m2, c2] = b;
+  auto const& [l1, x1, s1, h1, b1, f1, p1, q1, r1, u1, m1, o1, c1] = a;
+  auto const& [l2, x2, s2, h2, b2, f2, p2, q2, r2, u2, m2, o2, c2] = b;
   return same(l1, l2) && same(x1, x2) && same(s1, s2) && same(h1, h2) && same(b1, b2) &&
          same(f1, f2) && same(p1, p2) && same(q1, q2) && same(r1, r2) && same(u1, u2) &&
-         same(m1, m2) && same(c1, c2);
+         same(m1, m2) && same(o1, o2) && same(c1, c2);
 }
 
 bool same(machine::environment const& a, machine::environment const& b) {
@@ -169,18 +187,18 @@ bool same(measure::traced_difference const& a, measure::traced_difference const&
 }
 
 bool same(measure::comparison const& a, measure::comparison const& b) {
-  auto const& [t1, c1, a1, f1, q1, y1, n1, v1, x1, l1, o1, w1, p1, m1, h1, j1, s1, e1, d1, k1, r1,
-               z1, u1, i1, g1] = a;
-  auto const& [t2, c2, a2, f2, q2, y2, n2, v2, x2, l2, o2, w2, p2, m2, h2, j2, s2, e2, d2, k2, r2,
-               z2, u2, i2, g2] = b;
+  auto const& [t1, c1, a1, f1, q1, y1, n1, v1, x1, l1, o1, w1, p1, m1, h1, j1, s1, e1, b1, d1, k1,
+               r1, z1, u1, i1, g1] = a;
+  auto const& [t2, c2, a2, f2, q2, y2, n2, v2, x2, l2, o2, w2, p2, m2, h2, j2, s2, e2, b2, d2, k2,
+               r2, z2, u2, i2, g2] = b;
   // Not in the record: o, the variant that failed.
   (void)o1;
   (void)o2;
   return same(t1, t2) && same(c1, c2) && same(a1, a2) && same(f1, f2) && same(q1, q2) &&
          same(y1, y2) && same(n1, n2) && same(v1, v2) && same(x1, x2) && same(l1, l2) &&
          same(w1, w2) && same(p1, p2) && same(m1, m2) && same(h1, h2) && same(s1, s2) &&
-         same(j1, j2) && same(e1, e2) && same(d1, d2) && same(k1, k2) && same(r1, r2) &&
-         same(z1, z2) && same(u1, u2) && same(i1, i2) && same(g1, g2);
+         same(j1, j2) && same(e1, e2) && same(b1, b2) && same(d1, d2) && same(k1, k2) &&
+         same(r1, r2) && same(z1, z2) && same(u1, u2) && same(i1, i2) && same(g1, g2);
 }
 
 template <class T>
@@ -256,6 +274,13 @@ measure::variant_result random_variant(source& from) {
     result.memory = measure::memory_profile{from.whole(), from.whole(), from.whole(), from.whole(),
                                             told(),       told(),       told()};
   }
+  if (from.coin()) {
+    result.costs =
+        measure::launch_costs{{from.number(), from.number(), from.number()},
+                              {from.number(), from.number(), from.number()},
+                              from.number(),
+                              {{from.small(), from.small(), from.number(), from.number()}, {}}};
+  }
   return result;
 }
 
@@ -324,6 +349,7 @@ measure::comparison random_comparison(source& from) {
   all.notes = {from.text(), from.text()};
   all.caveats = {from.text()};
   all.failure = from.text();
+  all.launches = from.small();
   all.ceilings = {{from.text(), from.number(), machine::ceiling::unit::bytes},
                   {from.text(), from.number(), machine::ceiling::unit::flops}};
   all.where = {from.text(),   from.text(),   from.text(),   from.text(),  from.text(),

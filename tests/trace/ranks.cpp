@@ -320,3 +320,49 @@ TEST_CASE("fewer than two ranks with collectives are refused") {
   CHECK_THROWS_AS(compare_ranks(one), std::invalid_argument);
   CHECK_THROWS_AS(compare_ranks(rank_collector{}), std::invalid_argument);
 }
+
+TEST_CASE("collectives of several communicators in one stream are matched by their numbers") {
+  // Pairs reduce among themselves, then all four, in one stream. Each pair has times of its own.
+  constexpr std::uint64_t world = 0xffff'ffff'ffff'fff0;
+  for (bool const told : {true, false}) {
+    std::vector<builder> made(4);
+    for (std::int64_t step = 0; step < 10; ++step) {
+      for (std::uint32_t r = 0; r < 4; ++r) {
+        thread_key const who{10 + r, 10 + r};
+        auto const now = step * 100'000 + 7 * step * step;
+        auto const reduces = [&](std::int64_t at, span ran, std::uint64_t communicator) {
+          made[r].range("layer", {at - 5, at + 30}, who);
+          auto& own = made[r].range("ncclAllReduce", {at, at + 20}, who, "NCCL");
+          if (told) { own.payload = communicator; }
+          made[r].launch(reduce, {at + 5, at + 10}, ran, {0, 20, 1}, who);
+        };
+        auto const pair_of = r / 2;
+        auto const end = now + 10'000 + 20'000 * pair_of;
+        reduces(now + 10, {end - 5'000 - 1'000 * (r % 2), end}, 5 + pair_of);
+        reduces(now + 50, {now + 60'000 - 100 * r, now + 70'000}, world);
+      }
+    }
+    std::vector<model> traces;
+    for (auto& each : made) { traces.push_back(std::move(each.trace)); }
+    share_host(traces, {0, 0, 0, 0});
+    auto const all = collected(traces);
+    auto const found = compare_ranks(all);
+    check_sums(found, all);
+    CHECK(found.split == (told ? 30 : 10));
+    if (!told) {
+      CHECK(found.apart == 10);  // an end of one pair lies before the begin of the other
+      continue;
+    }
+    REQUIRE(found.matched.lanes.size() == 3);
+    CHECK(found.matched.stream(found.matched.lanes[0], 0).communicator == 5);
+    CHECK(found.apart + found.incomplete == 0);
+    for (std::size_t r = 0; r < 4; ++r) {
+      CHECK(found.ranks[r].waiting_ns ==
+            10 * (static_cast<std::int64_t>(r % 2) * 1'000 + static_cast<std::int64_t>(r) * 100));
+      CHECK(found.ranks[r].last == (r % 2 == 0 ? 10 : 0) + (r == 0 ? 10 : 0));
+    }
+    for (auto const& run : all.ranks()[2].streams[0].runs) {
+      CHECK(all.strings()[run.range] == "layer");
+    }
+  }
+}

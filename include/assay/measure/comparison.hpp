@@ -23,6 +23,7 @@ namespace assay::measure {
 
 using machine::ceiling;
 using machine::environment;
+using stats::interval;
 using stats::summary;
 using stats::verdict;
 
@@ -116,6 +117,21 @@ struct memory_profile {
   std::optional<std::uint64_t> upstream_calls;  ///< calls that went to the driver
 };
 
+/// A cell of fewer launches than the cells of the verdict, and those of its variant, epoch and
+/// buffer set: the mean of their seconds. Both are of whole cells, on the primary clock.
+struct short_cell {
+  int epoch = 0, launches = 0;
+  double seconds = 0, full_seconds = 0;
+};
+
+/// The seconds of a cell as a line: `per_cell + launches * per_launch`. Both intervals hold
+/// together with this confidence.
+struct launch_costs {
+  interval per_launch, per_cell;
+  double confidence = 0;
+  std::vector<short_cell> cells;
+};
+
 /// One variant as measured.
 struct variant_result {
   std::string label;
@@ -131,6 +147,7 @@ struct variant_result {
   std::optional<checks> results;
   std::optional<submission_profile> submission;
   std::optional<memory_profile> memory;
+  std::optional<launch_costs> costs;  ///< where launches of all variants take less than 20 us
   std::array<std::vector<double>, 3> cells;  ///< every cell's seconds per launch, by clock
 
   summary const& on(clock which) const { return seconds[static_cast<std::size_t>(which)]; }
@@ -258,6 +275,7 @@ struct comparison {
   double alpha = 0.05;
   bool checks_required = false;  ///< `options::require_checks`
   std::uint64_t seed = 0;
+  int launches = 0;    ///< timed ones of each cell; 0 where that is unknown
   int epochs = 0;      ///< without the dropped ones
   double seconds = 0;  ///< duration of the comparison
   /// Ratio of the times of the control's second and first instance, at 99 %; none without a hidden

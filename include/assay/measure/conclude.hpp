@@ -26,7 +26,11 @@ namespace assay::measure {
 /// The end of a comparison, and the declarations of its subjects.
 struct run_outcome {
   explicit run_outcome(std::size_t variants)
-      : bytes(variants), flops(variants), results(variants), typical(variants) {}
+      : bytes(variants),
+        flops(variants),
+        results(variants),
+        short_cells(variants),
+        typical(variants) {}
 
   /// The last interim analysis, at which the intervals hold.
   std::optional<stats::interim_analysis> last_analysis;
@@ -35,9 +39,10 @@ struct run_outcome {
   verdict outcome = verdict::inconclusive;
   std::string reason;
   int variant = -1;
-  std::vector<double> bytes, flops;            ///< by variant, from its subject
-  std::vector<std::optional<checks>> results;  ///< by variant, none where it was not built
-  std::vector<cell> empty_calls;               ///< cells of calls that do nothing
+  std::vector<double> bytes, flops;                  ///< by variant, from its subject
+  std::vector<std::optional<checks>> results;        ///< by variant, none where it was not built
+  std::vector<cell> empty_calls;                     ///< cells of calls that do nothing
+  std::vector<std::vector<short_cell>> short_cells;  ///< by variant
   typical_calls typical;
   std::vector<std::string> caveats;  ///< of all subjects
 };
@@ -63,6 +68,7 @@ class result_builder {
     result_.margin = options_.margin;
     result_.alpha = options_.alpha;
     result_.checks_required = options_.require_checks;
+    result_.launches = launches_;
     result_.epochs = effects_.epochs();
     result_.caveats = end_.caveats;
     result_.failure = end_.reason;
@@ -95,6 +101,11 @@ class result_builder {
     }
     measured.sm_hertz = stats::summarise(hertz).median;
     end_.typical.describe(v, measured);
+    auto shorter = end_.short_cells[v];
+    std::erase_if(shorter, [this](short_cell const& each) {
+      return !result_.epoch_records[static_cast<std::size_t>(each.epoch)].dropped.empty();
+    });
+    measured.costs = cost_line(std::move(shorter), launches_);
   }
 
   void add_findings(clock on) {

@@ -13,7 +13,9 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -231,6 +233,23 @@ class epoch_effects {
   std::array<of_clock, 3> clocks_;
   std::vector<double> blocks_;  // by closed epoch
 };
+
+/// The line through the cells of each epoch, and its intervals by signed ranks over epochs; nothing
+/// of fewer than 7 epochs, which have no interval. `launches` are those of the verdict's cells.
+inline std::optional<launch_costs> cost_line(std::vector<short_cell> cells, int launches) {
+  launch_costs found{{}, {}, 0.95, std::move(cells)};
+  auto const critical = stats::signed_rank_critical_value(
+      static_cast<std::int64_t>(found.cells.size()), (1 - found.confidence) / 2);
+  if (critical < 0) { return {}; }
+  std::vector<double> per_launch, per_cell;
+  for (auto const& each : found.cells) {
+    per_launch.push_back((each.full_seconds - each.seconds) / (launches - each.launches));
+    per_cell.push_back(each.seconds - each.launches * per_launch.back());
+  }
+  found.per_launch = stats::signed_rank_interval(per_launch, critical);
+  found.per_cell = stats::signed_rank_interval(per_cell, critical);
+  return found;
+}
 
 /// Collects the times of launches that were timed one by one. A verdict is about mean times, and
 /// this tells whether a few slow launches make the mean.

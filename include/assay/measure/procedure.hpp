@@ -127,6 +127,30 @@ class procedure final : epoch_loop {
       end_.bytes[v] = built[v]->bytes();
       end_.flops[v] = built[v]->flops();
     }
+    time_short_cells(built);
+  }
+
+  /// Times one cell of fewer launches of each variant, behind all cells of the verdict, where a
+  /// launch is so short that the cost of a cell may matter. All variants have as many launches and
+  /// the same buffer set. A source of its own leaves all other random choices as they are.
+  void time_short_cells(subjects const& built) {
+    constexpr int least = 21;  // subjects time fewer launches one by one
+    if (longest_launch_ >= 20e-6 || launches_ < 2 * least) { return; }
+    stats::random_source from{stats::derive_seed(current_.now.seed, 3)};
+    int const launches = std::max(least, launches_ >> (2 + static_cast<int>(from.below(2))));
+    int const set = static_cast<int>(from.below(2));
+    for (auto const v : stats::draw_order(variants_.size(), from)) {
+      if (!built[v]) { continue; }
+      std::vector<double> full;
+      for (auto const& each : current_.timed) {
+        if (each.variant != static_cast<int>(v) || each.buffer_set != set) { continue; }
+        full.push_back(each.seconds[static_cast<std::size_t>(primary_)]);
+      }
+      auto const made = runner_.time(*built[v], {static_cast<int>(v), set}, launches, from);
+      if (!made.disturbance.empty()) { continue; }
+      end_.short_cells[v].push_back({current_.record.number, launches, launches * made[primary_],
+                                     launches_ * stats::mean(full)});
+    }
   }
 
   bool close(subjects&) override {

@@ -16,6 +16,7 @@
 /// - `process`, `thread`: `globalPid` and `globalTid`, NULL for zero.
 /// - `call_class`: the API of a call.
 /// - `payload`: a number of one of six types.
+/// - `extended_payload`: JSON by number or in words, of which a communicator of NCCL is read.
 /// - `words`, `constant`: written only.
 /// - `unused`: neither read nor written.
 #pragma once
@@ -201,7 +202,8 @@ void columns(auto& visit, row_of<nvtx_event> auto& event) {
   visit.integer("domainId", event.domain);
   visit.label("textId", "text", event.name);
   visit.payload(event.payload);
-  visit.unused("jsonTextId INTEGER, jsonText TEXT, binaryData TEXT");
+  visit.extended_payload("jsonTextId", "jsonText", event.payload);
+  visit.unused("binaryData TEXT");
   visit.optional("eventId", event.number);  // after 3.25
 }
 
@@ -294,6 +296,12 @@ class column_list {
     for (std::string_view const name : {"doubleValue", "floatValue"}) {
       read.push_back(name);
       declare(std::string{name} + " REAL");
+    }
+  }
+  void extended_payload(std::string_view number, std::string_view words, auto const&) {
+    for (auto const name : {number, words}) {
+      read.push_back(name);
+      declare(std::string{name} + (name == number ? " INTEGER" : " TEXT"));
     }
   }
   void words(std::string_view name, auto const&) {

@@ -175,7 +175,10 @@ inline std::vector<std::string> rank_notes(rank_comparison const& of, rank_colle
   for (auto const& each : from.ranks()) { most += each.streams.empty() ? 0U : 1U; }
   for (auto const& lane : of.matched.lanes) {
     auto const& reference = of.matched.stream(lane, lane.reference);
-    auto const where = "stream " + std::to_string(reference.stream);
+    auto const where = "stream " + std::to_string(reference.stream) +
+                       (reference.communicator == 0
+                            ? ""
+                            : " of communicator " + std::to_string(reference.communicator));
     if (lane.ranks.size() < most) {
       notes.push_back("In " + where + ", " + detail::ranks_in_words(lane.ranks) + " of " +
                       std::to_string(most) + " ran collectives" +

@@ -6,6 +6,7 @@
 #include <assay/trace/labels.hpp>
 #include <assay/trace/model.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,24 @@ constexpr thread_key unpack(std::int64_t global) noexcept {
   auto const bits = static_cast<std::uint64_t>(global);
   return {static_cast<std::uint32_t>((bits >> 24U) & 0xffffffU),
           static_cast<std::uint32_t>(bits & 0xffffffU)};
+}
+
+/// The communicator in the JSON of an extended payload of NCCL, a number with or without quotes and
+/// separators of thousands; 0 where there is none.
+constexpr std::uint64_t communicator_in(std::string_view json) noexcept {
+  constexpr std::string_view key = "\"NCCL communicator ID\":";
+  auto const at = json.find(key);
+  if (at == json.npos) { return 0; }
+  json.remove_prefix(at + key.size());
+  auto const first = json.find_first_not_of(' ');
+  bool const quoted = first != json.npos && json[first] == '"';
+  std::uint64_t number = 0;
+  for (char const each : json.substr(std::min(json.size(), first + (quoted ? 1 : 0)))) {
+    if (quoted && each == ',') { continue; }
+    if (each < '0' || each > '9') { break; }
+    number = 10 * number + static_cast<std::uint64_t>(each - '0');
+  }
+  return number;
 }
 
 /// The kinds of events in NVTX_EVENTS that concern ranges.

@@ -226,6 +226,14 @@ class row_reader {
       found = true;
     }
   }
+  /// The communicator in what NCCL tells of a call, as the payload of a range that has no other.
+  void extended_payload(std::string_view, std::string_view, std::uint64_t& member) {
+    auto const known = row_.skip_null() ? in_.names.end() : in_.names.find(row_.integer());
+    auto const told = known == in_.names.end() ? std::string_view{}
+                                               : std::string_view{in_.into.strings[known->second]};
+    std::string_view const text = row_.text();
+    if (member == 0) { member = nsys::communicator_in(told.empty() ? text : told); }
+  }
   void words(std::string_view, string_id) {}
   void constant(std::string_view, std::int64_t) {}
   void unused(std::string_view) {}

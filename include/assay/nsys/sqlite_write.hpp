@@ -61,6 +61,7 @@ class row_writer {
                                     : nsys::os_class);
   }
   void payload(std::uint64_t value) { optional({}, value); }
+  void extended_payload(std::string_view, std::string_view, std::uint64_t) {}
   void constant(std::string_view, std::int64_t value) { to_.bind(value); }
   void unused(std::string_view) {}
 

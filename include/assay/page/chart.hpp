@@ -7,7 +7,7 @@
 #pragma once
 
 #include <assay/page/chart_axis.hpp>
-#include <assay/report/escape.hpp>
+#include <assay/page/markup.hpp>
 #include <assay/report/format.hpp>
 
 #include <algorithm>
@@ -71,24 +71,19 @@ inline std::string_view marker_path(std::size_t style) {
 }  // namespace detail
 
 /// The sign of a series in a legend: its line and its marker.
-inline std::string chart_key(std::size_t style) {
-  return "<svg class=\"key " + detail::style_class(style) +
-         "\" width=\"30\" height=\"12\" aria-hidden=\"true\"><path class=\"line\" d=\"M1 6h28\"/>"
-         "<svg class=\"mark\" x=\"15\" y=\"6\"><path d=\"" +
-         std::string{detail::marker_path(style)} + "\"/></svg></svg>";
+inline markup chart_key(std::size_t style) {
+  return markup("<svg class=\"key ", detail::style_class(style),
+                "\" width=\"30\" height=\"12\" aria-hidden=\"true\"><path class=\"line\" "
+                "d=\"M1 6h28\"/><svg class=\"mark\" x=\"15\" y=\"6\"><path d=\"",
+                detail::marker_path(style), "\"/></svg></svg>");
 }
 
-/// The sign of bars in a legend.
-inline std::string bar_key(std::size_t style) {
-  return "<svg class=\"key\" width=\"14\" height=\"12\" aria-hidden=\"true\"><rect class=\"bar " +
-         detail::style_class(style) + "\" width=\"14\" height=\"12\"/></svg>";
+/// The sign of bars and steps of these classes in a legend.
+inline markup box_key(std::string_view kind) {
+  return markup("<svg class=\"key\" width=\"14\" height=\"12\" aria-hidden=\"true\"><rect class=\"",
+                kind, "\" width=\"14\" height=\"12\"/></svg>");
 }
-
-/// The sign of a step of a waterfall in a legend.
-inline std::string step_key(std::string_view kind) {
-  return "<svg class=\"key\" width=\"14\" height=\"12\" aria-hidden=\"true\"><rect class=\"step " +
-         std::string{kind} + "\" width=\"14\" height=\"12\"/></svg>";
-}
+inline markup bar_key(std::size_t style) { return box_key("bar " + detail::style_class(style)); }
 
 /// A chart under construction. Values that are not finite are left out.
 class chart {
@@ -168,9 +163,9 @@ class chart {
       if (!std::isnan(each.y_low)) {
         segment(over_, x, top(each.y_low), x, top(each.y_high), "interval " + kind);
       }
-      over_ += "<svg class=\"mark " + kind + (each.open ? " open" : "") + "\" x=\"" + percent(x) +
-               "\" y=\"" + percent(y) + "\"><path d=\"" + std::string{detail::marker_path(style)} +
-               "\"/>" + tooltip(each.text) + "</svg>";
+      over_ += markup("<svg class=\"mark ", kind, each.open ? " open" : "", "\" x=\"", percent(x),
+                      "\" y=\"", percent(y), "\"><path d=\"", detail::marker_path(style), "\"/>",
+                      tooltip(each.text), "</svg>");
     }
   }
 
@@ -198,7 +193,7 @@ class chart {
     auto const columns = static_cast<double>(x_.categories.size());
     auto const rows = static_cast<double>(y_.categories.size());
     auto const x = left(static_cast<double>(column)), y = top(static_cast<double>(row));
-    over_ += "<g class=\"heat\" style=\"--shade:" + detail::hundredths(share) + "\">";
+    over_ += markup("<g class=\"heat\" style=\"--shade:", detail::hundredths(share), "\">");
     rectangle(over_, x - 50 / columns, y - 50 / rows, 100 / columns, 100 / rows, "cell", hint);
     over_ += words(x, y, 0, 4, "middle", "", text) + "</g>";
   }
@@ -210,18 +205,18 @@ class chart {
 
   /// Markup in units of its own, `width` x `height` of them over the plot. The script of a page
   /// moves this view along x; `factor` makes a unit of x a number of the axis.
-  void view(std::string const& markup, double width, double height, double factor) {
+  void view(markup const& content, double width, double height, double factor) {
     auto const exact = [](double value) { return digits_of(value, 15); };
-    over_ +=
+    over_ += markup(
         "<svg class=\"view\" width=\"100%\" height=\"100%\" preserveAspectRatio=\"none\" "
-        "viewBox=\"0 0 " +
-        exact(width) + " " + exact(height) + "\" data-width=\"" + exact(width) +
-        "\" data-factor=\"" + exact(factor) + "\"><rect class=\"ground\" width=\"" + exact(width) +
-        "\" height=\"" + exact(height) + "\"/>" + markup + "</svg>";
+        "viewBox=\"0 0 ",
+        exact(width), " ", exact(height), "\" data-width=\"", exact(width), "\" data-factor=\"",
+        exact(factor), "\"><rect class=\"ground\" width=\"", exact(width), "\" height=\"",
+        exact(height), "\"/>", content, "</svg>");
   }
 
   /// The element as wide as its place on a page. Its id and those made of it must be unique there.
-  std::string svg(std::string const& id) const;
+  markup svg(std::string const& id) const;
 
  private:
   static bool finite(place at) { return std::isfinite(at.x) && std::isfinite(at.y); }
@@ -240,28 +235,28 @@ class chart {
   std::string in_box(place at) const { return box_x(at.x) + ' ' + box_y(at.y); }
   void draw(std::string const& path, std::string_view kind, std::size_t style) {
     if (path.empty()) { return; }
-    paths_ += "<path class=\"" + std::string{kind} + ' ' + detail::style_class(style) + "\" d=\"" +
-              path + "\"/>";
+    paths_ +=
+        markup("<path class=\"", kind, " ", detail::style_class(style), "\" d=\"", path, "\"/>");
   }
-  static std::string tooltip(std::string const& text) {
-    return text.empty() ? "" : "<title>" + escaped(text) + "</title>";
+  static markup tooltip(std::string const& text) {
+    return text.empty() ? "" : element("title", "", text);
   }
-  static void rectangle(std::string& into, double x, double y, double width, double height,
+  static void rectangle(markup& into, double x, double y, double width, double height,
                         std::string_view kind, std::string const& text = {}) {
-    into += "<rect class=\"" + std::string{kind} + "\" x=\"" + percent(x) + "\" y=\"" + percent(y) +
-            "\" width=\"" + percent(std::max(width, 0.0)) + "\" height=\"" +
-            percent(std::max(height, 0.0)) + "\">" + tooltip(text) + "</rect>";
+    into += markup("<rect class=\"", kind, "\" x=\"", percent(x), "\" y=\"", percent(y),
+                   "\" width=\"", percent(std::max(width, 0.0)), "\" height=\"",
+                   percent(std::max(height, 0.0)), "\">", tooltip(text), "</rect>");
   }
-  static void segment(std::string& into, double x1, double y1, double x2, double y2,
+  static void segment(markup& into, double x1, double y1, double x2, double y2,
                       std::string_view kind) {
-    into += "<line class=\"" + std::string{kind} + "\" x1=\"" + percent(x1) + "\" y1=\"" +
-            percent(y1) + "\" x2=\"" + percent(x2) + "\" y2=\"" + percent(y2) + "\"/>";
+    into += markup("<line class=\"", kind, "\" x1=\"", percent(x1), "\" y1=\"", percent(y1),
+                   "\" x2=\"", percent(x2), "\" y2=\"", percent(y2), "\"/>");
   }
-  static std::string words(double x, double y, int right, int down, std::string_view anchor,
-                           std::string_view kind, std::string const& text) {
-    return "<text class=\"" + std::string{kind} + "\" x=\"" + percent(x) + "\" y=\"" + percent(y) +
-           "\" dx=\"" + std::to_string(right) + "\" dy=\"" + std::to_string(down) +
-           "\" text-anchor=\"" + std::string{anchor} + "\">" + escaped(text) + "</text>";
+  static markup words(double x, double y, int right, int down, std::string_view anchor,
+                      std::string_view kind, std::string const& text) {
+    return markup("<text class=\"", kind, "\" x=\"", percent(x), "\" y=\"", percent(y), "\" dx=\"",
+                  std::to_string(right), "\" dy=\"", std::to_string(down), "\" text-anchor=\"",
+                  anchor, "\">", text, "</text>");
   }
 
   static constexpr int pixels_of_a_letter = 8;  // the widest of digits and signs at 12 px
@@ -291,12 +286,12 @@ class chart {
   axis x_, y_;
   int height_;
   frame shown_;
-  std::string under_, paths_, over_;  // in the order of painting
+  markup under_, paths_, over_;  // in the order of painting
 };
 
-inline std::string chart::svg(std::string const& id) const {
+inline markup chart::svg(std::string const& id) const {
   int margin = 8;
-  std::string grid;
+  markup grid;
   auto labelled = std::numeric_limits<double>::quiet_NaN();
   for (double const each : ticks_of_x()) {
     auto const x = left(each);
@@ -321,16 +316,19 @@ inline std::string chart::svg(std::string const& id) const {
   if (shown_.y) { grid += words(0, 0, -margin, -14, "start", "unit", y_.label); }
   if (!shown_.y) { margin = 0; }
   auto const pixels = [](int value) { return std::to_string(value) + "px"; };
-  auto const box = paths_.empty() ? ""
-                                  : "<svg class=\"box\" viewBox=\"0 0 1000 1000\" width=\"100%\" "
-                                    "height=\"100%\" preserveAspectRatio=\"none\">" +
-                                        paths_ + "</svg>";
-  return "<svg class=\"chart\" id=\"" + id + "\" role=\"img\" aria-label=\"" + escaped(title_) +
-         "\" aria-describedby=\"" + id +
-         "-d\" style=\"margin:" + (shown_.y ? "30px 12px " : "0 0 ") + (shown_.x ? "42px " : "0 ") +
-         pixels(margin) + ";width:calc(100% - " + pixels(margin + (shown_.y ? 12 : 0)) +
-         ");height:" + pixels(height_) + "\"><desc id=\"" + id + "-d\">" + escaped(description_) +
-         "</desc>" + grid + under_ + box + over_ + "</svg>";
+  auto const box = paths_.empty() ? markup{}
+                                  : markup(
+                                        "<svg class=\"box\" viewBox=\"0 0 1000 1000\" "
+                                        "width=\"100%\" height=\"100%\" "
+                                        "preserveAspectRatio=\"none\">",
+                                        paths_, "</svg>");
+  auto const margins =
+      std::string{shown_.y ? "30px 12px " : "0 0 "} + (shown_.x ? "42px " : "0 ") + pixels(margin);
+  return markup("<svg class=\"chart\" id=\"", id, "\" role=\"img\" aria-label=\"", title_,
+                "\" aria-describedby=\"", id, "-d\" style=\"margin:", margins,
+                ";width:calc(100% - ", pixels(margin + (shown_.y ? 12 : 0)),
+                ");height:", pixels(height_), "\"><desc id=\"", id, "-d\">", description_,
+                "</desc>", grid, under_, box, over_, "</svg>");
 }
 
 }  // namespace assay::report

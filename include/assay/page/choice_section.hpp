@@ -51,9 +51,8 @@ inline std::vector<choice_at> choices_by_place(sweep const& of,
 }
 
 /// The first line of a sweep, and the table of its winners.
-inline std::string choice_of_sweep(measure::comparison const& all, sweep const& of,
-                                   std::vector<choice_at> const& places,
-                                   page_budget const& budget) {
+inline markup choice_of_sweep(measure::comparison const& all, sweep const& of,
+                              std::vector<choice_at> const& places, page_budget const& budget) {
   constexpr std::size_t most_stretches = 6, most_rows = 16;
   std::vector<std::string> head;
   for (auto const& each : of.fields) { head.push_back(each.name); }
@@ -101,14 +100,14 @@ inline std::string choice_of_sweep(measure::comparison const& all, sweep const& 
                 : ".";
   }
   line += " Each is sure at " + setting_percent(1 - all.alpha) + ", all together.";
-  return element("p", "choice", unbroken(escaped(line))) +
+  return paragraph(unbroken(line), "choice") +
          (places.size() <= most_rows
               ? rows.html("choice at each " + of.fields[0].name, most_rows)
               : rows.folded("choice at each " + of.fields[0].name, budget.marks));
 }
 
 /// The variant to choose, by how much, how sure, and what that saves; or that nothing is proven.
-inline std::string choice_section(measure::comparison const& all, page_budget const& budget) {
+inline markup choice_section(measure::comparison const& all, page_budget const& budget) {
   auto const groups = choices_of(all);
   if (groups.empty()) { return {}; }
   if (auto const found = sweep_of(all.variants)) {
@@ -117,22 +116,19 @@ inline std::string choice_section(measure::comparison const& all, page_budget co
   }
   std::vector<std::string> labels;
   for (auto const& each : all.variants) { labels.push_back(each.label); }
-  std::string text;
+  markup text;
   for (std::size_t i = 0; i < std::min<std::size_t>(groups.size(), 4); ++i) {
     auto const& each = groups[i];
     if (auto const winner = each.winner()) {
       auto const sure = each.by == nullptr ? 1 - all.alpha : each.by->effect.confidence;
-      auto const price = price_text(all, each);
-      text += element(
-          "p", "choice",
-          "Choose " + element("b", "verdict faster", escaped(all.variants[*winner].label)) + ": " +
-              unbroken(escaped(gain_text(all, each, labels)) + ", sure at " +
-                       setting_percent(sure) + ". " + escaped(price)));
+      text += element("p", "choice", "Choose ",
+                      element("b", "verdict faster", all.variants[*winner].label), ": ",
+                      unbroken(gain_text(all, each, labels) + ", sure at " + setting_percent(sure) +
+                               ". " + price_text(all, each)));
     } else {
-      text += element(
-          "p", "choice",
-          element("b", each.word == "WRONG ANSWER" ? "verdict wrong" : "verdict open", each.word) +
-              ": " + unbroken(escaped(no_choice_text(all, each, labels))) + ".");
+      auto const kind = each.word == "WRONG ANSWER" ? "verdict wrong" : "verdict open";
+      text += element("p", "choice", element("b", kind, each.word), ": ",
+                      unbroken(no_choice_text(all, each, labels)), ".");
     }
   }
   return text;

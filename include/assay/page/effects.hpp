@@ -20,8 +20,8 @@
 namespace assay::report::detail {
 
 /// The forest plot of a clock: a row for each contrast, all on one axis.
-inline std::string forest(measure::comparison const& all, measure::clock on, page_ids& ids,
-                          page_budget const& budget) {
+inline markup forest(measure::comparison const& all, measure::clock on, page_ids& ids,
+                     page_budget const& budget) {
   auto const found = shown_findings(all, on);
   auto const bound = 1 + all.margin;
   std::vector<double> ratios{bound, 1 / bound};
@@ -31,7 +31,7 @@ inline std::string forest(measure::comparison const& all, measure::clock on, pag
     }
   }
   auto const x = ratio_axis(ratios, "the control's", on);
-  std::string rows;
+  markup rows;
   for (std::size_t i = 0; i < std::min(found.size(), budget.marks); ++i) {
     auto const& each = *found[i];
     auto strip = strip_of(each.contrast_name, sentence(each, all), x);
@@ -49,9 +49,9 @@ inline std::string forest(measure::comparison const& all, measure::clock on, pag
                     .x_high = std::min(high, x.high)}},
                   0);
     }
-    rows += strip_row(escaped(each.contrast_name), strip.svg(ids.next()),
+    rows += strip_row(each.contrast_name, strip.svg(ids.next()),
                       element("b", verdict_class(each), verdict_text(each)) + " " +
-                          element("span", "whole", escaped(effect_and_interval(each))));
+                          element("span", "whole", effect_and_interval(each)));
   }
   return strip_list(rows, x, ids);
 }

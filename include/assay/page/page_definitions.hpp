@@ -8,6 +8,7 @@
 #include <assay/page/choice_section.hpp>
 #include <assay/page/design.hpp>
 #include <assay/page/effects.hpp>
+#include <assay/page/launch_costs.hpp>
 #include <assay/page/page.hpp>
 #include <assay/page/parts.hpp>
 #include <assay/page/roofline.hpp>
@@ -30,17 +31,17 @@ namespace assay::report {
 
 namespace detail {
 
-inline std::string bullets(std::vector<std::string> const& lines) {
-  std::string items;
-  for (auto const& each : lines) { items += element("li", "", escaped(each)); }
+inline markup bullets(std::vector<std::string> const& lines) {
+  markup items;
+  for (auto const& each : lines) { items += element("li", "", each); }
   return items.empty() ? "" : element("ul", "", items);
 }
 
-inline std::string head_section(measure::comparison const& all, page_budget const& budget) {
+inline markup head_section(measure::comparison const& all, page_budget const& budget) {
   auto const first = headline_of(all);
   auto const word = first.of == nullptr
-                        ? ""
-                        : element("span", verdict_class(*first.of), first.verdict + ":") + " ";
+                        ? markup{}
+                        : element("span", verdict_class(*first.of), first.verdict, ":") + " ";
   auto const noise = largest_noise(all);
   auto const facts = std::to_string(all.epochs) + " epochs in " + duration(all.seconds) +
                      (noise > 0 ? "; noise between epochs " + percent(noise) : "") + "; margin " +
@@ -50,20 +51,19 @@ inline std::string head_section(measure::comparison const& all, page_budget cons
   bool const told = first.sentence.find(all.failure) != std::string::npos;
   bool const settled = first.of != nullptr && stats::is_sign(first.of->outcome);
   auto const advised = settled ? "" : advice(all);
-  std::string typical;
+  markup typical;
   for (auto const& line : typical_lines(all)) { typical += paragraph(line); }
-  return element("h1", "", escaped(all.title.empty() ? "comparison" : all.title)) +
-         choice_section(all, budget) +
-         element("p", "headline", word + unbroken(escaped(first.sentence))) + typical +
-         paragraph(facts, "soft") + paragraph(results_line(all), "soft") +
+  return element("h1", "", all.title.empty() ? "comparison" : all.title) +
+         choice_section(all, budget) + element("p", "headline", word, unbroken(first.sentence)) +
+         typical + paragraph(facts, "soft") + paragraph(results_line(all), "soft") +
          paragraph(origin_text(all), "soft") +
          paragraph(told ? "" : "Ended early: " + all.failure) +
          paragraph(advised.empty() ? "" : "Advice: " + advised + ".");
 }
 
 /// The forest plot of a clock, its table, and the names of the main effects that it leaves out.
-inline std::string effects_of(measure::comparison const& all, measure::clock on, page_ids& ids,
-                              page_budget const& budget) {
+inline markup effects_of(measure::comparison const& all, measure::clock on, page_ids& ids,
+                         page_budget const& budget) {
   std::string hidden;
   for (auto const& each : all.findings) {
     if (each.on == on && each.what == measure::contrast::kind::main_effect &&
@@ -79,8 +79,8 @@ inline std::string effects_of(measure::comparison const& all, measure::clock on,
          findings_table(all, on).folded("verdicts on the " + clock_name(on), budget.marks);
 }
 
-inline std::string effects_section(measure::comparison const& all, page_ids& ids,
-                                   page_budget const& budget) {
+inline markup effects_section(measure::comparison const& all, page_ids& ids,
+                              page_budget const& budget) {
   auto text = title_of("Effects on the " + clock_name(all.primary)) +
               paragraph(
                   "Marker and line: estimate and interval. Band: the margin. Open marker: no "
@@ -89,15 +89,13 @@ inline std::string effects_section(measure::comparison const& all, page_ids& ids
               effects_of(all, all.primary, ids, budget);
   for (auto const on : measure::all_clocks) {
     if (on == all.primary || shown_findings(all, on).empty()) { continue; }
-    text += element("details", "",
-                    element("summary", "", "Effects on the " + clock_name(on)) +
-                        effects_of(all, on, ids, budget));
+    text += folded("Effects on the " + clock_name(on), effects_of(all, on, ids, budget));
   }
   return text;
 }
 
-inline std::string factorial_section(measure::comparison const& all, crossed_axes const& factors,
-                                     page_ids& ids, page_budget const& budget) {
+inline markup factorial_section(measure::comparison const& all, crossed_axes const& factors,
+                                page_ids& ids, page_budget const& budget) {
   std::vector<figure> made;
   for (auto const on : measure::all_clocks) {
     auto const timed = [on](auto const& each) { return std::isfinite(each.on(on).median); };
@@ -115,8 +113,8 @@ inline std::string factorial_section(measure::comparison const& all, crossed_axe
          quantile_table(all).folded("times of the variants", budget.marks);
 }
 
-inline std::string sweep_section(measure::comparison const& all, page_ids& ids,
-                                 page_budget const& budget) {
+inline markup sweep_section(measure::comparison const& all, page_ids& ids,
+                            page_budget const& budget) {
   auto const found = sweep_of(all.variants);
   auto const timed = [&](auto const& each) { return each.on(all.primary).median > 0; };
   if (!found || !std::ranges::all_of(all.variants, timed)) { return {}; }
@@ -144,8 +142,8 @@ inline std::string sweep_section(measure::comparison const& all, page_ids& ids,
          sweep_table(all, *found).folded("variants of the sweep", budget.marks);
 }
 
-inline std::string epochs_section(measure::comparison const& all, page_ids& ids,
-                                  page_budget const& budget) {
+inline markup epochs_section(measure::comparison const& all, page_ids& ids,
+                             page_budget const& budget) {
   std::vector<figure> made;
   for (auto const* each : shown_findings(all, all.primary)) {
     if (!each->epoch_effects.empty()) { made.push_back(epoch_figure(*each, all, ids)); }
@@ -172,16 +170,20 @@ inline std::string epochs_section(measure::comparison const& all, page_ids& ids,
          analyses.folded("interim analyses", budget.marks);
 }
 
-inline std::string cells_section(measure::comparison const& all, page_ids& ids,
-                                 page_budget const& budget) {
+inline markup cells_section(measure::comparison const& all, page_ids& ids,
+                            page_budget const& budget) {
   std::vector<figure> spread;
   for (auto const& group : variant_groups(all)) {
     auto made = distribution(all, group, ids, budget);
     if (made.picture.empty()) { continue; }
     spread.push_back(std::move(made));
     spread.push_back(density(all, group, ids));
+    if (auto costs = launch_figure(all, group, ids); !costs.picture.empty()) {
+      spread.push_back(std::move(costs));
+    }
   }
-  auto const quantiles = quantile_table(all).folded("quantiles of cells", budget.marks);
+  auto const quantiles = quantile_table(all).folded("quantiles of cells", budget.marks) +
+                         cost_table(all).folded("costs of launches and of cells", budget.marks);
   auto const times = cells_over_time(all, ids, budget);
   if (spread.empty() || times.empty()) {
     return title_of("Cells") + paragraph("The record has no cells.") + quantiles;
@@ -196,18 +198,16 @@ inline std::string cells_section(measure::comparison const& all, page_ids& ids,
          epoch_medians(all).folded("medians of epochs", budget.marks);
 }
 
-inline std::string answers_section(std::string_view title,
-                                   std::vector<measure::answer> const& all) {
-  std::string text;
+inline markup answers_section(std::string_view title, std::vector<measure::answer> const& all) {
+  markup text;
   for (auto const& each : all) {
-    auto const open = all.size() == 1 ? "<details open=\"open\">" : "<details>";
-    text +=
-        open + element("summary", "", escaped(each.question)) + bullets(each.lines) + "</details>";
+    text += all.size() == 1 ? markup("<details open=\"open\">") : markup("<details>");
+    text += element("summary", "", each.question) + bullets(each.lines) + "</details>";
   }
-  return text.empty() ? "" : title_of(title) + text;
+  return text.empty() ? text : title_of(title) + text;
 }
 
-inline std::string guards_section(measure::comparison const& all) {
+inline markup guards_section(measure::comparison const& all) {
   html_table rows{{"guard", "what was seen"}};
   auto const& control = all.hidden_control;
   rows.add({"hidden control", control ? "the control's second instance against its first: " +
@@ -236,8 +236,7 @@ inline std::string guards_section(measure::comparison const& all) {
          bullets(all.caveats) + bullets(all.notes);
 }
 
-inline std::string baseline_section(measure::comparison const& all,
-                                    measure::comparison const& saved) {
+inline markup baseline_section(measure::comparison const& all, measure::comparison const& saved) {
   html_table rows{{"contrast", "clock", "verdict", "effect", "saved verdict", "saved effect"}};
   for (auto const& [now, then] : beside(all, saved)) {
     rows.add({now->contrast_name, to_string(now->on), verdict_text(*now), effect_and_interval(*now),
@@ -249,17 +248,16 @@ inline std::string baseline_section(measure::comparison const& all,
          rows.html("This result beside the saved one", std::string::npos);
 }
 
-inline std::string environment_section(measure::comparison const& all) {
-  std::string text;
+inline markup environment_section(measure::comparison const& all) {
+  markup text;
   for (auto const& [name, value] : environment_lines(all)) {
-    auto const shown = escaped(value);
     text += element("dt", "", name) +
-            element("dd", "", name == "repeat" ? element("code", "", shown) : shown);
+            element("dd", "", name == "repeat" ? element("code", "", value) : markup(value));
   }
   return title_of("Environment") + element("dl", "", text);
 }
 
-inline std::string part_html(page_part const& part, page_ids& ids, page_budget const& budget) {
+inline markup part_html(page_part const& part, page_ids& ids, page_budget const& budget) {
   auto const& all = part.of;
   auto text = head_section(all, budget);
   if (budget.limited()) {
@@ -281,44 +279,53 @@ inline std::string part_html(page_part const& part, page_ids& ids, page_budget c
   return text + guards_section(all) + environment_section(all);
 }
 
+/// A line of links, and one of its links.
+inline markup navigation(markup const& links) {
+  return links.empty() ? links : element("nav", "", element("ul", "", links));
+}
+template <class Words>
+markup link_to(std::string const& id, Words const& words) {
+  return element("li", "", markup("<a href=\"#", id, "\">", words, "</a>"));
+}
+
 /// The part with an id in each title, and with links to all of them below its head.
-inline std::string with_links(std::string const& text, std::string const& id) {
-  std::string out, links;
-  std::size_t from = 0, number = 0;
+inline markup with_links(markup const& text, std::string const& id) {
+  markup out, links;
+  auto const& all = text.str();
+  std::size_t number = 0;
   constexpr std::string_view begin = "<h2>", end = "</h2>";
-  for (auto at = text.find(begin); at != std::string::npos; at = text.find(begin, from)) {
+  auto const first = std::min(all.find(begin), all.size());
+  auto from = first;
+  for (auto at = first; at < all.size(); at = std::min(all.find(begin, from), all.size())) {
     auto const name = id + "-" + std::to_string(++number);
-    auto const words = at + begin.size(), stop = text.find(end, words);
-    links += "<li><a href=\"#" + name + "\">" + text.substr(words, stop - words) + "</a></li>";
-    out += text.substr(from, at - from) + "<h2 id=\"" + name + "\">";
+    auto const words = at + begin.size();
+    links += link_to(name, text.slice(words, all.find(end, words)));
+    out += text.slice(from, at) + markup("<h2 id=\"", name, "\">");
     from = words;
   }
-  out += text.substr(from);
-  auto const first = out.find("<h2 ");
-  auto const head = std::min(first, out.size());
-  return out.insert(head, links.empty() ? "" : "<nav><ul>" + links + "</ul></nav>");
+  return text.slice(0, first) + navigation(links) + out + text.slice(from, all.size());
 }
 
 }  // namespace detail
 
 ASSAY_INLINE std::string page(std::vector<page_part> const& parts) {
-  std::string body, links;
+  markup body, links;
   detail::page_ids ids;
   for (auto const& each : parts) {
     detail::page_budget budget;
     auto text = detail::part_html(each, ids, budget);
-    for (std::size_t marks = 4096; text.size() > page_limit && marks >= 8; marks /= 2) {
+    for (std::size_t marks = 4096; text.str().size() > page_limit && marks >= 8; marks /= 2) {
       budget = {marks, std::max<std::size_t>(marks / 16, 4)};
       text = detail::part_html(each, ids, budget);
     }
     auto const id = "part-" + ids.next();
-    links += "<li><a href=\"#" + id + "\">" + escaped(each.of.title) + "</a></li>";
-    body += "<section id=\"" + id + "\">" + detail::with_links(text, id) + "</section>\n";
+    links += detail::link_to(id, each.of.title);
+    body += markup("<section id=\"", id, "\">", detail::with_links(text, id), "</section>\n");
   }
   auto const title =
       parts.size() == 1 ? parts.front().of.title : std::to_string(parts.size()) + " comparisons";
-  auto const list = parts.size() == 1 ? "" : "<nav><ul>" + links + "</ul></nav>";
-  return detail::whole_page(title.empty() ? "comparison" : title, list + body);
+  if (parts.size() > 1) { body = detail::navigation(links) + body; }
+  return detail::whole_page(title.empty() ? "comparison" : title, body);
 }
 
 }  // namespace assay::report

@@ -5,6 +5,7 @@
 
 #include <assay/measure/comparison.hpp>
 #include <assay/page/chart.hpp>
+#include <assay/page/markup.hpp>
 #include <assay/page/style.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/words.hpp>
@@ -38,13 +39,8 @@ class page_ids {
   int last_ = 0;
 };
 
-inline std::string element(std::string_view name, std::string_view kind, std::string const& inner) {
-  return "<" + std::string{name} + (kind.empty() ? "" : " class=\"" + std::string{kind} + "\"") +
-         ">" + inner + "</" + std::string{name} + ">";
-}
-
-inline std::string paragraph(std::string const& text, std::string_view kind = "") {
-  return text.empty() ? "" : element("p", kind, escaped(text));
+inline markup paragraph(std::string const& text, std::string_view kind = "") {
+  return text.empty() ? "" : element("p", kind, text);
 }
 
 /// The text with each number and its sign of per cent on one line.
@@ -55,15 +51,20 @@ inline std::string unbroken(std::string text) {
   return text;
 }
 
-inline std::string title_of(std::string_view text) { return element("h2", "", escaped(text)); }
+inline markup title_of(std::string_view text) { return element("h2", "", text); }
+
+/// Parts behind a line that opens them.
+inline markup folded(std::string_view line, markup const& parts) {
+  return element("details", "", element("summary", "", line), parts);
+}
 
 /// A whole file of HTML, with the style and the script of all pages.
-inline std::string whole_page(std::string const& title, std::string const& body) {
+inline std::string whole_page(std::string const& title, markup const& body) {
   return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><meta "
          "name=\"viewport\" content=\"width=device-width, initial-scale=1\"/><title>" +
          escaped(title) + "</title><style>" + std::string{chart_style} + std::string{page_style} +
-         "</style></head>\n<body><main>" + body + "</main><script>" + std::string{page_script} +
-         "</script></body></html>\n";
+         "</style></head>\n<body><main>" + body.str() + "</main><script>" +
+         std::string{page_script} + "</script></body></html>\n";
 }
 
 /// `1 MiB` for `1.00 MiB`: a value that was chosen needs no decimals.
@@ -90,7 +91,7 @@ inline html_cell count_cell(std::uint64_t value) {
   return {count(value), static_cast<double>(value)};
 }
 
-/// A table. The head of a column sorts the rows. Texts are escaped when the table is printed.
+/// A table. The head of a column sorts the rows.
 class html_table {
  public:
   explicit html_table(std::vector<std::string> head) : head_(std::move(head)) {}
@@ -98,21 +99,21 @@ class html_table {
   bool empty() const noexcept { return rows_.empty(); }
 
   /// The table, of at most `most` rows; below it a line says what was left out.
-  std::string html(std::string const& caption, std::size_t most) const {
-    std::string head, body;
+  markup html(std::string const& caption, std::size_t most) const {
+    markup head, body;
     for (std::size_t i = 0; i < head_.size(); ++i) {
       auto const is_number = [i](auto const& row) { return !std::isnan(row.at(i).order); };
-      head += std::string{"<th scope=\"col\""} +
-              (std::ranges::any_of(rows_, is_number) ? " class=\"n\"" : "") +
-              "><button type=\"button\">" + escaped(head_[i]) + "</button></th>";
+      head += std::ranges::any_of(rows_, is_number) ? markup("<th scope=\"col\" class=\"n\">")
+                                                    : markup("<th scope=\"col\">");
+      head += markup("<button type=\"button\">", head_[i], "</button></th>");
     }
     for (std::size_t i = 0; i < std::min(most, rows_.size()); ++i) {
       body += "<tr>";
       for (auto const& each : rows_[i]) {
         body += std::isnan(each.order)
-                    ? "<td>"
-                    : "<td class=\"n\" data-n=\"" + digits_of(each.order, 17) + "\">";
-        body += escaped(each.text) + "</td>";
+                    ? markup("<td>")
+                    : markup("<td class=\"n\" data-n=\"", digits_of(each.order, 17), "\">");
+        body += markup(each.text, "</td>");
       }
       body += "</tr>\n";
     }
@@ -120,17 +121,15 @@ class html_table {
                           ? element("p", "left-out",
                                     "The table shows " + count(most) + " of " +
                                         count(rows_.size()) + " rows, to keep the page small.")
-                          : "";
-    return "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + escaped(caption) +
-           "\"><table><caption>" + escaped(caption) + "</caption><thead><tr>" + head +
-           "</tr></thead><tbody>" + body + "</tbody></table></div>" + rest;
+                          : markup{};
+    return markup("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"", caption,
+                  "\"><table><caption>", caption, "</caption><thead><tr>", head,
+                  "</tr></thead><tbody>", body, "</tbody></table></div>", rest);
   }
 
   /// The table behind a line that opens it.
-  std::string folded(std::string const& caption, std::size_t most) const {
-    if (empty()) { return {}; }
-    return "<details><summary>Table: " + escaped(caption) + "</summary>" + html(caption, most) +
-           "</details>";
+  markup folded(std::string const& caption, std::size_t most) const {
+    return empty() ? markup{} : detail::folded("Table: " + caption, html(caption, most));
   }
 
  private:
@@ -142,31 +141,29 @@ class html_table {
 struct figure {
   std::string title;
   std::vector<std::pair<std::size_t, std::string>> legend{};  ///< style and label
-  std::string picture{};                                      ///< markup
+  markup picture{};
   std::string note{};
 
-  std::string html() const {
-    std::string keys;
+  markup html() const {
+    markup keys;
     for (auto const& [style, label] : legend) {
-      keys += "<li>" + chart_key(style) + escaped(label) + "</li>";
+      keys += element("li", "", chart_key(style), label);
     }
-    return "<figure><figcaption>" + escaped(title) + "</figcaption>" +
-           (keys.empty() ? "" : "<ul class=\"legend\">" + keys + "</ul>") + picture +
-           (note.empty() ? "" : element("p", "note", escaped(note))) + "</figure>";
+    return element("figure", "", element("figcaption", "", title),
+                   keys.empty() ? keys : element("ul", "legend", keys), picture,
+                   paragraph(note, "note"));
   }
 };
 
 /// Figures side by side where there is room; many are behind a line that opens them. A line tells
 /// how many were left out.
-inline std::string figures(std::vector<figure> const& all, std::size_t most) {
+inline markup figures(std::vector<figure> const& all, std::size_t most) {
   constexpr std::size_t at_a_glance = 12;
   most = std::min(most, all.size());
-  std::string inner;
+  markup inner;
   for (std::size_t i = 0; i < most; ++i) { inner += all[i].html() + "\n"; }
   auto text = element("div", "figures", inner);
-  if (most > at_a_glance) {
-    text = element("details", "", element("summary", "", count(most) + " charts") + text);
-  }
+  if (most > at_a_glance) { text = folded(count(most) + " charts", text); }
   if (all.size() > most) {
     text += element("p", "left-out",
                     count(most) + " of " + count(all.size()) +

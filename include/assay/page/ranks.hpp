@@ -73,8 +73,8 @@ inline std::string ranks_headline(trace::rank_comparison const& of,
 }
 
 /// The time of each rank in collectives, and what ranks did before late arrivals.
-inline std::string ranks_bars(trace::rank_comparison const& of, trace::rank_collector const& from,
-                              page_ids& ids) {
+inline markup ranks_bars(trace::rank_comparison const& of, trace::rank_collector const& from,
+                         page_ids& ids) {
   std::vector<bar_row> times, causes;
   std::vector<std::pair<std::int64_t, trace::string_id>> activities;
   for (auto const& rank : of.ranks) {
@@ -116,14 +116,15 @@ inline std::string ranks_bars(trace::rank_comparison const& of, trace::rank_coll
 
 }  // namespace detail
 
-/// The page: who holds up whom, bars and tables. Names are escaped; nothing is loaded.
+/// The page: who holds up whom, bars and tables. Nothing is loaded.
 inline std::string ranks_page(trace::rank_comparison const& of, trace::rank_collector const& from,
                               std::vector<std::string> const& notes) {
   detail::page_ids ids;
-  auto text = detail::element("h1", "", "Ranks") +
-              detail::paragraph(detail::ranks_headline(of, from), "headline");
+  auto text =
+      element("h1", "", "Ranks") + detail::paragraph(detail::ranks_headline(of, from), "headline");
+  text += detail::ranks_bars(of, from, ids) + detail::title_of("Notes");
   for (auto const& each : notes) { text += detail::paragraph(each); }
-  text += detail::ranks_bars(of, from, ids) + detail::title_of("Tables");
+  text += detail::title_of("Tables");
   constexpr std::size_t most_rows = 2000;
   for (auto const& each :
        {trace::ranks_table(of, from), trace::rank_causes_table(of, from),

@@ -127,23 +127,22 @@ inline figure roofline_figure(measure::comparison const& all,
 }
 
 /// Bytes a second of each variant, with the measured ceiling as a line.
-inline std::string rate_strips(measure::comparison const& all,
-                               std::vector<rated_variant> const& rated, page_ids& ids,
-                               page_budget const& budget) {
+inline markup rate_strips(measure::comparison const& all, std::vector<rated_variant> const& rated,
+                          page_ids& ids, page_budget const& budget) {
   auto const& ceiling = *limit(all, machine::ceiling::unit::bytes);
   double most = ceiling.per_second;
   for (auto const& each : rated) { most = std::max(most, each.bytes_per_second); }
   axis const x{.label = "TB/s of what must move, " + clock_name(all.primary),
                .high = most * 1.05,
                .text = [](double value) { return plain_number(value * 1e-12); }};
-  std::string strips;
+  markup strips;
   for (std::size_t i = 0; i < std::min(rated.size(), budget.marks); ++i) {
     auto const& each = rated[i];
     auto strip = strip_of("Rate, " + each.label, "The table has the rates.", x);
     strip.bar(0, each.bytes_per_second, 0.5, 0.6, 0, rate(each.bytes_per_second, "B"));
     strip.rule_x(ceiling.per_second);
     strips +=
-        strip_row(escaped(each.label), strip.svg(ids.next()),
+        strip_row(each.label, strip.svg(ids.next()),
                   rate(each.bytes_per_second, "B") + ", " +
                       percent(each.bytes_per_second / ceiling.per_second, 1) + " of the ceiling");
   }
@@ -154,8 +153,8 @@ inline std::string rate_strips(measure::comparison const& all,
 }
 
 /// Variants under the measured ceilings; empty where the record has no ceiling or no declared work.
-inline std::string roofline_section(measure::comparison const& all, page_ids& ids,
-                                    page_budget const& budget) {
+inline markup roofline_section(measure::comparison const& all, page_ids& ids,
+                               page_budget const& budget) {
   auto const rated = rated_variants(all);
   auto const* const bytes = limit(all, machine::ceiling::unit::bytes);
   auto const* const flops = limit(all, machine::ceiling::unit::flops);

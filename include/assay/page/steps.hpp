@@ -6,7 +6,6 @@
 #include <assay/measure/comparison.hpp>
 #include <assay/page/parts.hpp>
 #include <assay/page/waterfall.hpp>
-#include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
 #include <assay/stats/five_numbers.hpp>
 #include <assay/trace/results.hpp>
@@ -40,8 +39,8 @@ inline std::vector<measure::traced_part> traced_parts(std::vector<trace::step_ch
 }
 
 /// The waterfall of a step: the control's work, the changes of its parts, the variant's work.
-inline std::string step_waterfall(trace::step_difference const& of, trace::step_labels const& names,
-                                  page_ids& ids) {
+inline markup step_waterfall(trace::step_difference const& of, trace::step_labels const& names,
+                             page_ids& ids) {
   measure::comparison all;
   all.variants.resize(2);
   all.variants[0].label = names.control;
@@ -58,8 +57,8 @@ inline std::string step_waterfall(trace::step_difference const& of, trace::step_
 }
 
 /// The mean step of both sides: devices at work, idle by cause, and before and after the work.
-inline std::string step_idle(trace::step_difference const& of, trace::step_labels const& names,
-                             page_ids& ids) {
+inline markup step_idle(trace::step_difference const& of, trace::step_labels const& names,
+                        page_ids& ids) {
   html_table rows{{"run", "time", "a step, mean"}};
   std::vector<bar_row> bars;
   for (auto const& [side, name] :
@@ -86,7 +85,7 @@ inline std::string step_idle(trace::step_difference const& of, trace::step_label
 }
 
 /// The host's calls of a step, whether devices waited for them or not.
-inline std::string step_calls(std::vector<trace::step_change> const& calls) {
+inline markup step_calls(std::vector<trace::step_change> const& calls) {
   html_table rows{
       {"call", "change", "low", "high", "control", "variant", "times, control", "times, variant"}};
   auto const time = [](double ns) {
@@ -109,7 +108,7 @@ inline std::string steps_page(trace::step_difference const& of, trace::step_labe
                               std::vector<std::string> const& lines) {
   detail::page_ids ids;
   auto const title = names.range + ": " + names.variant + " against " + names.control;
-  auto body = detail::element("h1", "", escaped(title));
+  auto body = element("h1", "", title);
   for (auto const& line : lines) { body += detail::paragraph(line); }
   if (!of.parts.empty()) {
     body += detail::title_of("The difference, part by part") +

@@ -21,18 +21,18 @@ inline chart strip_of(std::string title, std::string description, axis const& x)
   return {std::move(title), std::move(description), x, {}, 22, {false, false}};
 }
 
-inline std::string strip_row(std::string const& name, std::string const& strip,
-                             std::string const& value) {
-  return element("li", "",
-                 element("span", "name", name) + element("span", "strip", strip) +
-                     element("span", "value", value)) +
+/// `value` is a text or markup.
+template <class Value>
+markup strip_row(std::string const& name, markup const& strip, Value const& value) {
+  return element("li", "", element("span", "name", name), element("span", "strip", strip),
+                 element("span", "value", value)) +
          "\n";
 }
 
 /// The rows, and below them their axis.
-inline std::string strip_list(std::string const& rows, axis const& x, page_ids& ids) {
+inline markup strip_list(markup const& rows, axis const& x, page_ids& ids) {
   chart const scale{"Axis", x.label, x, {}, 1, {true, false}};
-  return element("ul", "forest", rows + strip_row("", scale.svg(ids.next()), ""));
+  return element("ul", "forest", rows, strip_row("", scale.svg(ids.next()), ""));
 }
 
 /// A row of bars: the seconds of each part, and a value in words.
@@ -44,8 +44,8 @@ struct bar_row {
 
 /// Times as bars of their parts from left to right, with a legend; empty if all are zero. `what`
 /// stands behind the unit of the axis.
-inline std::string stacked_bars(std::vector<bar_row> const& rows, std::string const& what,
-                                page_ids& ids) {
+inline markup stacked_bars(std::vector<bar_row> const& rows, std::string const& what,
+                           page_ids& ids) {
   double most = 0;
   std::vector<std::string> names;
   for (auto const& row : rows) {
@@ -61,7 +61,7 @@ inline std::string stacked_bars(std::vector<bar_row> const& rows, std::string co
   axis const x{.label = std::string{unit.name} + what,
                .high = most * 1.05,
                .text = [unit](double value) { return plain_number(value * unit.factor); }};
-  std::string strips, keys;
+  markup strips, keys;
   for (auto const& row : rows) {
     auto strip = strip_of(row.label, "Times of parts: the table has them.", x);
     double from = 0;
@@ -72,17 +72,17 @@ inline std::string stacked_bars(std::vector<bar_row> const& rows, std::string co
                 name + ": " + duration(seconds));
       from += seconds;
     }
-    strips += strip_row(escaped(row.label), strip.svg(ids.next()), row.value);
+    strips += strip_row(row.label, strip.svg(ids.next()), row.value);
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
-    keys += element("li", "", bar_key(i) + escaped(names[i]));
+    keys += element("li", "", bar_key(i), names[i]);
   }
   return element("ul", "legend", keys) + strip_list(strips, x, ids);
 }
 
 /// Bars and a table of the host time of an item; empty where no variant has it.
-inline std::string host_section(measure::comparison const& all, page_ids& ids,
-                                page_budget const& budget) {
+inline markup host_section(measure::comparison const& all, page_ids& ids,
+                           page_budget const& budget) {
   html_table rows{
       {"variant", "p50", "p99", "maximum", "mean", "allocation", "lock waiting", "launching"}};
   std::vector<bar_row> bars;

@@ -80,21 +80,21 @@ inline std::vector<measure::timeline_span> drawn_spans(measure::timeline const& 
 }
 
 /// The spans, grouped by name. Each has its duration as a hint.
-inline std::string span_paths(measure::timeline const& of,
-                              std::vector<measure::timeline_span> const& spans) {
-  std::map<int, std::string> paths;
+inline markup span_paths(measure::timeline const& of,
+                         std::vector<measure::timeline_span> const& spans) {
+  std::map<int, markup> paths;
   for (auto const& each : spans) {
     auto const length = std::to_string(each.length_ns);
     auto const at = static_cast<std::size_t>(each.name);
-    paths[each.name] += "<path d=\"M" + std::to_string(each.begin_ns) + " " +
-                        std::to_string(each.lane) + ".15h" + length + "v.7h-" + length +
-                        "z\"><title>" + escaped(of.kinds[at] + ": " + of.names[at] + ", ") +
-                        duration(static_cast<double>(each.length_ns) * 1e-9) + "</title></path>";
+    auto const hint = of.kinds[at] + ": " + of.names[at] + ", " +
+                      duration(static_cast<double>(each.length_ns) * 1e-9);
+    paths[each.name] +=
+        markup("<path d=\"M", std::to_string(each.begin_ns), " ", std::to_string(each.lane), ".15h",
+               length, "v.7h-", length, "z\"><title>", hint, "</title></path>");
   }
-  std::string text;
+  markup text;
   for (auto const& [name, path] : paths) {
-    text += "<g class=\"bar " + span_class(of.kinds[static_cast<std::size_t>(name)]) + "\">" +
-            path + "</g>";
+    text += element("g", "bar " + span_class(of.kinds[static_cast<std::size_t>(name)]), path);
   }
   return text;
 }
@@ -129,19 +129,18 @@ inline html_table span_table_of(measure::timeline const& of,
 }
 
 /// The buttons that zoom a timeline.
-inline std::string zoom_buttons(std::string const& of) {
+inline markup zoom_buttons(std::string const& of) {
   using button = std::array<std::string_view, 3>;
   constexpr std::array all{button{"in", "+", "zoom in"}, button{"out", "\xE2\x88\x92", "zoom out"},
                            button{"left", "\xE2\x86\x90", "earlier"},
                            button{"right", "\xE2\x86\x92", "later"},
                            button{"all", "all", "whole batch"}};
-  std::string text;
+  markup text;
   for (auto const& [way, sign, words] : all) {
-    text += "<button type=\"button\" data-zoom=\"" + std::string{way} + "\" aria-label=\"" +
-            std::string{words} + "\">" + std::string{sign} + "</button>";
+    text += markup("<button type=\"button\" data-zoom=\"", way, "\" aria-label=\"", words, "\">",
+                   sign, "</button>");
   }
-  return "<div class=\"zoom-keys\" role=\"group\" aria-label=\"" + escaped(of) + "\">" + text +
-         "</div>";
+  return markup("<div class=\"zoom-keys\" role=\"group\" aria-label=\"", of, "\">", text, "</div>");
 }
 
 /// What the timelines of a difference have in common, so that they stand below each other.
@@ -161,9 +160,9 @@ inline timeline_frame frame_of(measure::traced_difference const& of) {
 }
 
 /// The timeline of the batch of one variant; empty where the record has none.
-inline std::string timeline_figure(measure::comparison const& all,
-                                   measure::traced_variant const& of, timeline_frame const& shared,
-                                   page_ids& ids, page_budget const& budget) {
+inline markup timeline_figure(measure::comparison const& all, measure::traced_variant const& of,
+                              timeline_frame const& shared, page_ids& ids,
+                              page_budget const& budget) {
   auto const& line = of.timeline;
   auto const spans = drawn_spans(line, budget.marks);
   if (spans.empty() || line.length_ns <= 0) { return {}; }
@@ -190,24 +189,19 @@ inline std::string timeline_figure(measure::comparison const& all,
     if (std::ranges::find(kinds, kind) == kinds.end()) { kinds.push_back(kind); }
   }
   std::ranges::sort(kinds, {}, span_rank);
-  std::string keys;
+  markup keys;
   for (auto const& each : kinds) {
-    keys += element("li", "",
-                    "<svg class=\"key\" width=\"14\" height=\"12\" aria-hidden=\"true\"><rect "
-                    "class=\"bar span " +
-                        span_class(each) + "\" width=\"14\" height=\"12\"/></svg>" + escaped(each));
+    keys += element("li", "", box_key("bar span " + span_class(each)), each);
   }
   auto const kept = "It shows " + count(spans.size()) + " spans";
   auto const left = line.left_out + (line.spans.size() - spans.size());
-  std::string note =
-      kept +
-      (left == 0 ? ", which is all." : ", the longest; it leaves out " + count(left) + " others.");
-  note = element("p", left == 0 ? "note" : "left-out", note);
+  auto note = element(
+      "p", left == 0 ? "note" : "left-out", kept,
+      left == 0 ? ", which is all." : ", the longest; it leaves out " + count(left) + " others.");
   note += of.file.empty()
               ? element("p", "note", "With --trace X.json, the whole trace is a file for Perfetto.")
-              : element("p", "note",
-                        "The whole trace, for Perfetto: <a href=\"" + encoded_name(of.file) +
-                            "\">" + escaped(of.file) + "</a>, where the program wrote it.");
+              : element("p", "note", "The whole trace, for Perfetto: <a href=\"",
+                        encoded_name(of.file), "\">", of.file, "</a>, where the program wrote it.");
   figure const made{title,
                     {},
                     element("ul", "legend", keys) + zoom_buttons("Zoom of: " + title) +
@@ -218,26 +212,24 @@ inline std::string timeline_figure(measure::comparison const& all,
 
 /// For each difference that was traced: its waterfall, idle time and timelines. A variant's
 /// timeline stands where the variant is first traced.
-inline std::string traced_section(measure::comparison const& all, page_ids& ids,
-                                  page_budget const& budget) {
-  std::string text;
+inline markup traced_section(measure::comparison const& all, page_ids& ids,
+                             page_budget const& budget) {
+  markup text;
   for (auto const& each : all.traced) {
-    text += element("h3", "",
-                    escaped(label_at(all, each.variant.variant)) + " against " +
-                        escaped(label_at(all, each.control.variant))) +
+    text += element("h3", "", label_at(all, each.variant.variant), " against ",
+                    label_at(all, each.control.variant)) +
             waterfall(all, each, ids, budget) + element("h4", "", "Idle time by cause") +
             idle_by_cause(all, each, ids, budget);
     auto const shared = frame_of(each);
-    text += "<div class=\"timelines\">";  // of one time scale; they zoom together
+    markup timelines;  // of one time scale; they zoom together
     for (auto const* side : {&each.control, &each.variant}) {
       if (!side->bound.empty()) {
-        text += element("p", "",
-                        escaped(label_at(all, side->variant) + " is bound by " + side->bound +
-                                ": " + side->bound_reason + "."));
+        timelines += paragraph(label_at(all, side->variant) + " is bound by " + side->bound + ": " +
+                               side->bound_reason + ".");
       }
-      text += timeline_figure(all, *side, shared, ids, budget);
+      timelines += timeline_figure(all, *side, shared, ids, budget);
     }
-    text += "</div>";
+    text += element("div", "timelines", timelines);
   }
   return text.empty() ? text : title_of("Where the time goes") + text;
 }

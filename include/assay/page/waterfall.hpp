@@ -107,25 +107,24 @@ inline std::string_view kind_of(waterfall_step const& step) {
 }
 
 /// The legend of the kinds that the steps have.
-inline std::string waterfall_legend(std::vector<waterfall_step> const& steps) {
+inline markup waterfall_legend(std::vector<waterfall_step> const& steps) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kinds{
       {{"whole", "the whole time of a variant"},
        {"more", "takes longer"},
        {"less", "takes less time"},
        {"tracing", "by tracing"},
        {"unsure", "not distinguishable from zero"}}};
-  std::string keys;
+  markup keys;
   for (auto const& [kind, words] : kinds) {
     if (std::ranges::find(steps, kind, kind_of) == steps.end()) { continue; }
-    keys +=
-        element("li", "", (kind == "whole" ? chart_key(0) : step_key(kind)) + std::string{words});
+    auto const key = kind == "whole" ? chart_key(0) : box_key("step " + std::string{kind});
+    keys += element("li", "", key, words);
   }
   return element("ul", "legend", keys);
 }
 
 /// The strip of one step, and its value in words.
-inline std::string waterfall_row(waterfall_step const& step, double from, axis const& x,
-                                 page_ids& ids) {
+inline markup waterfall_row(waterfall_step const& step, double from, axis const& x, page_ids& ids) {
   auto const to = step.whole ? step.change.ns : from + step.change.ns;
   auto const words = step.whole ? duration(to * 1e-9)
                                 : change_in_words(step.change) +
@@ -138,7 +137,7 @@ inline std::string waterfall_row(waterfall_step const& step, double from, axis c
     strip.step(std::min(from, to), std::max(from, to), kind_of(step), words);
     strip.whisker(from + step.change.low_ns, from + step.change.high_ns, 0.5);
   }
-  return strip_row(escaped(step.name), strip.svg(ids.next()), escaped(words));
+  return strip_row(step.name, strip.svg(ids.next()), words);
 }
 
 /// The parts of a difference as a table.
@@ -165,8 +164,8 @@ inline html_table parts_table(measure::traced_difference const& of) {
 
 /// The strips of a waterfall below its legend; empty where no step has a finite time. The axis
 /// reads `ms a batch`, with the words of `per`.
-inline std::string waterfall_chart(std::vector<waterfall_step> const& steps, std::string const& per,
-                                   page_ids& ids) {
+inline markup waterfall_chart(std::vector<waterfall_step> const& steps, std::string const& per,
+                              page_ids& ids) {
   std::vector<double> values;
   double sum = 0;
   for (auto const& each : steps) {
@@ -181,7 +180,7 @@ inline std::string waterfall_chart(std::vector<waterfall_step> const& steps, std
   auto const unit = unit_for(*std::ranges::max_element(values) * 1e-9);
   auto const x = axis_over(values, std::string{unit.name} + ' ' + per,
                            [unit](double ns) { return plain_number(ns * 1e-9 * unit.factor); });
-  std::string rows;
+  markup rows;
   sum = 0;
   for (auto const& each : steps) {
     rows += waterfall_row(each, sum, x, ids);
@@ -191,8 +190,8 @@ inline std::string waterfall_chart(std::vector<waterfall_step> const& steps, std
 }
 
 /// The waterfall of a difference, and its table.
-inline std::string waterfall(measure::comparison const& all, measure::traced_difference const& of,
-                             page_ids& ids, page_budget const& budget) {
+inline markup waterfall(measure::comparison const& all, measure::traced_difference const& of,
+                        page_ids& ids, page_budget const& budget) {
   auto const chart = waterfall_chart(waterfall_steps(all, of), "a batch, wall clock", ids);
   if (chart.empty()) { return {}; }
   auto const held = of.confidence > 0
@@ -201,16 +200,15 @@ inline std::string waterfall(measure::comparison const& all, measure::traced_dif
                               "all hold together at " +
                               percent(of.confidence, 0) + "."
                         : "Too few traced batches for intervals: " + count(of.pairs) + " of each.";
-  return element("p", "soft",
-                 "From the time of " + escaped(label_at(all, of.control.variant)) + " to that of " +
-                     escaped(label_at(all, of.variant.variant)) + ", by part. " + held) +
+  return paragraph("From the time of " + label_at(all, of.control.variant) + " to that of " +
+                       label_at(all, of.variant.variant) + ", by part. " + held,
+                   "soft") +
          chart + parts_table(of).folded("parts of the difference", budget.marks);
 }
 
 /// Idle time of both variants by cause, as bars and as a table.
-inline std::string idle_by_cause(measure::comparison const& all,
-                                 measure::traced_difference const& of, page_ids& ids,
-                                 page_budget const& budget) {
+inline markup idle_by_cause(measure::comparison const& all, measure::traced_difference const& of,
+                            page_ids& ids, page_budget const& budget) {
   html_table rows{{"variant", "cause", "idle", "low", "high"}};
   std::vector<bar_row> bars;
   auto const cell = [](double ns) {

@@ -64,12 +64,27 @@ void members(auto& visit, std::pair<std::string, std::string>& of) {
   visit("axis", of.first, "choice", of.second);
 }
 
+void members(auto& visit, stats::interval& of) {
+  visit("low", of.low, "estimate", of.estimate, "high", of.high);
+}
+
+void members(auto& visit, measure::short_cell& of) {
+  visit("epoch", of.epoch, "launches", of.launches, "seconds", of.seconds, "full_seconds",
+        of.full_seconds);
+}
+
+void members(auto& visit, measure::launch_costs& of) {
+  visit("per_launch", of.per_launch, "per_cell", of.per_cell, "confidence", of.confidence, "cells",
+        of.cells);
+}
+
 void members(auto& visit, measure::variant_result& of) {
   visit("label", of.label, "axes", of.axes, "seconds", of.seconds, "sm_hertz", of.sm_hertz, "bytes",
         of.bytes, "flops", of.flops, "submission", of.submission, "memory", of.memory);
   visit.if_present(of.results.has_value(), "results", of.results);
   visit.if_present(!std::isnan(of.slow_share), "slow_share", of.slow_share);
   visit.if_present(!std::isnan(of.slow_seconds), "slow_seconds", of.slow_seconds);
+  visit.if_present(of.costs.has_value(), "launch_costs", of.costs);
   visit.if_present(visit.cells_in_variants, "cells", of.cells);
 }
 
@@ -204,6 +219,7 @@ void members(auto& visit, measure::comparison& of) {
         "alpha", of.alpha);
   visit.as_text("seed", of.seed);
   visit.if_present(of.checks_required, "checks_required", of.checks_required);
+  visit.if_present(of.launches > 0, "launches", of.launches);
   visit("epochs", of.epochs, "duration_seconds", of.seconds, "findings", of.findings);
   visit(visit.first_schema ? "arms" : "variants", of.variants);
   visit("answers", of.answers, "notes", of.notes);

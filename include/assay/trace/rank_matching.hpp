@@ -61,8 +61,9 @@ inline double likeness(collective_stream const& a, collective_stream const& b) {
   return static_cast<double>(common) / static_cast<double>(std::max(a.runs.size(), b.runs.size()));
 }
 
-/// Joins streams: of streams alike by half or more those with equal numbers, then those with equal
-/// places in the order of first use, then the most alike.
+/// Joins streams, never those of two known communicators: first those of one communicator; of
+/// streams alike by half or more those with equal numbers, then those with equal places in the
+/// order of first use, then the most alike.
 inline std::vector<collective_lane> lanes_of(std::vector<rank_trace> const& ranks) {
   std::vector<std::vector<bool>> taken;
   for (auto const& each : ranks) { taken.emplace_back(each.streams.size()); }
@@ -74,13 +75,14 @@ inline std::vector<collective_lane> lanes_of(std::vector<rank_trace> const& rank
       auto& lane = lanes.emplace_back(collective_lane{{rank}, {s}, 0, {}});
       for (std::size_t other = rank + 1; other < ranks.size(); ++other) {
         auto const& candidates = ranks[other].streams;
-        std::tuple<bool, bool, bool, double> best{};
+        std::tuple<bool, bool, bool, bool, double> best{};
         auto found = candidates.size();
         for (std::size_t c = 0; c < candidates.size(); ++c) {
-          if (taken[other][c]) { continue; }
+          auto const by = stream.communicator, to = candidates[c].communicator;
+          if (taken[other][c] || (by != to && by != 0 && to != 0)) { continue; }
           auto const alike = likeness(stream, candidates[c]);
-          auto const key =
-              std::tuple{alike >= 0.5, candidates[c].stream == stream.stream, c == s, alike};
+          auto const key = std::tuple{by == to && by != 0, alike >= 0.5,
+                                      candidates[c].stream == stream.stream, c == s, alike};
           if (alike > 0 && (found == candidates.size() || key > best)) {
             best = key;
             found = c;

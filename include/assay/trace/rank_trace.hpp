@@ -29,16 +29,18 @@ namespace assay::trace {
 
 /// The part of one rank in a collective: one communication kernel.
 struct collective_run {
-  span when;                 ///< by the clock of the rank's file
-  string_id name = 0;        ///< without parameters and template arguments
-  string_id range = 0;       ///< the innermost range around its launch; 0: none
-  std::uint32_t blocks = 0;  ///< of its grid: NCCL takes more for larger messages
+  span when;                       ///< by the clock of the rank's file
+  string_id name = 0;              ///< without parameters and template arguments
+  string_id range = 0;             ///< the innermost range around its launch; 0: none
+  std::uint32_t blocks = 0;        ///< of its grid: NCCL takes more for larger messages
+  std::uint64_t communicator = 0;  ///< its number, which all ranks share; 0: unknown
 };
 
-/// The collectives of one stream, in their order.
+/// The collectives of one communicator in one stream, in their order.
 struct collective_stream {
   std::uint32_t context = 0;
   std::uint32_t stream = 0;
+  std::uint64_t communicator = 0;
   std::vector<collective_run> runs;
 };
 
@@ -190,13 +192,17 @@ class rank_collector {
             {of.calls[call].thread, of.calls[call].when.begin, stream_of(each.where), runs.size()});
       }
       runs.push_back(
-          {each.when, short_name(each.name), 0, each.grid[0] * each.grid[1] * each.grid[2]});
+          {each.when, short_name(each.name), 0, each.grid[0] * each.grid[1] * each.grid[2], 0});
     }
     name_ranges(rows.whole(), launches, streams);
     for (auto& [key, runs] : streams) {
       std::ranges::stable_sort(runs, {}, [](auto const& each) { return each.when; });
       auto const at = numbers_.at({key.process, key.device});
-      ranks_[at].streams.push_back({key.context, key.stream, std::move(runs)});
+      std::map<std::uint64_t, std::vector<collective_run>> by_communicator;
+      for (auto const& each : runs) { by_communicator[each.communicator].push_back(each); }
+      for (auto& [communicator, own] : by_communicator) {
+        ranks_[at].streams.push_back({key.context, key.stream, communicator, std::move(own)});
+      }
     }
     for (auto at = first_; at < ranks_.size(); ++at) {
       std::ranges::stable_sort(ranks_[at].streams, {},
@@ -212,17 +218,17 @@ class rank_collector {
   };
 
   /// Gives collectives the innermost range in which they were launched. NCCL's own ranges only
-  /// repeat the name of the collective.
+  /// repeat the name of the collective; their payload is the communicator.
   void name_ranges(model const& of, std::vector<launch>& launches,
                    std::map<stream_key, std::vector<collective_run>>& streams) {
     std::vector<row_index> ranges;
     for (row_index row = 0; row < of.ranges.size(); ++row) {
       auto const& each = of.ranges[row];
-      if (each.style != range_style::push_pop || !on_one_thread(each)) { continue; }
-      auto const own =
-          of.strings[each.domain] == "NCCL" || of.strings[each.name].starts_with("nccl");
-      if (!own) { ranges.push_back(row); }
+      if (each.style == range_style::push_pop && on_one_thread(each)) { ranges.push_back(row); }
     }
+    auto const of_nccl = [&](range_record const& each) {
+      return of.strings[each.domain] == "NCCL" || of.strings[each.name].starts_with("nccl");
+    };
     std::ranges::sort(ranges, {}, [&](row_index row) {
       auto const& each = of.ranges[row];
       return std::tuple{each.thread, each.when.begin, -each.when.end};
@@ -243,9 +249,16 @@ class rank_collector {
                                of.ranges[open.back()].when.end < each.at)) {
         open.pop_back();
       }
-      if (open.empty()) { continue; }
-      streams[each.stream][each.run].range =
-          strings_.intern(of.strings[of.ranges[open.back()].name]);
+      auto& run = streams[each.stream][each.run];
+      for (auto at = open.rbegin(); at != open.rend(); ++at) {
+        auto const& range = of.ranges[*at];
+        if (range.thread != each.thread || range.when.end < each.at) { continue; }
+        if (!of_nccl(range)) {
+          run.range = strings_.intern(of.strings[range.name]);
+          break;
+        }
+        if (run.communicator == 0) { run.communicator = range.payload; }
+      }
     }
   }
 
