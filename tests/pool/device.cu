@@ -11,8 +11,6 @@
 #include <assay/memory/managed.hpp>
 #include <assay/pool/pool_definitions.hpp>
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <thread>
