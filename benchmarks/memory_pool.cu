@@ -6,8 +6,9 @@
 // reserves at most 1.25x the peak of what is live, plus what its streams may keep.
 //
 // Built with RMM's headers in reach and its library linked, RMM's pool, arena and asynchronous
-// resource are measured in the same run.
+// resource are measured in the same run, and with CCCL 3.2 or later its pool.
 
+#include "support/memory_peers.hpp"
 #include "support/result.hpp"
 
 #include <assay/core/stream.hpp>
@@ -16,16 +17,6 @@
 #include <assay/memory/checked.hpp>
 #include <assay/memory/counted.hpp>
 #include <assay/pool/pool.hpp>
-
-#if __has_include(<rmm/mr/pool_memory_resource.hpp>)
-#include <rmm/mr/arena_memory_resource.hpp>
-#include <rmm/mr/cuda_async_memory_resource.hpp>
-#include <rmm/mr/cuda_memory_resource.hpp>
-#include <rmm/mr/pool_memory_resource.hpp>
-#define ASSAY_BENCHMARK_RMM 1
-#else
-#define ASSAY_BENCHMARK_RMM 0
-#endif
 
 #include <algorithm>
 #include <atomic>
@@ -442,14 +433,11 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   add_pairs(with, mr::async{.initial_bytes = 4_GiB}.open(chosen.place), "mr::async", pairs,
             control);
   add_pairs(with, mr::cuda_malloc{}.open(chosen.place), "mr::cuda_malloc", pairs, control);
-#if ASSAY_BENCHMARK_RMM
-  {
-    rmm::mr::cuda_memory_resource const upstream;
-    add_pairs(with, rmm::mr::pool_memory_resource{upstream, 4_GiB}, "rmm pool", pairs, control);
-    add_pairs(with, rmm::mr::arena_memory_resource{upstream, 4_GiB}, "rmm arena", pairs, control);
-    add_pairs(with, rmm::mr::cuda_async_memory_resource{4_GiB}, "rmm cuda_async", pairs, control);
-  }
-#endif
+  auto const add_peer = [&](char const* name, auto make) {
+    add_pairs(with, make(), name, pairs, control);
+  };
+  benchmark::with_cccl_peer(chosen.place, 4_GiB, add_peer);
+  benchmark::each_rmm_peer(4_GiB, add_peer);
   add_identity(with, figures);
   add_steals(with, chosen.quick ? 500 : 5000, figures);
 

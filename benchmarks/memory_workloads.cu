@@ -2,8 +2,9 @@
 // assay-uses: rmm
 // How long do whole programs take that allocate a lot, with mr::pool and with its peers? The
 // programs are those of RMM's own benchmarks: random sizes, vectors, kernels on several streams,
-// and the replay of a log. Each runs with pools that hold 40 GiB beforehand, and with pools that
-// are empty at first, so that growth counts.
+// and the replay of a log. CCCL's pool, which is the driver's, is a peer too. Each program runs
+// with pools that hold 40 GiB beforehand, and with pools that are empty at first, so that growth
+// counts.
 // Predicts: mr::pool is faster than the fastest peer in each row of random sizes and of the replay,
 // takes at most 1.02x of the best for vectors, and at most 1.00x for kernels on several streams.
 // A thread never waits 100 us for another thread's trim. 1,500 threads that come and go leave at
@@ -200,6 +201,7 @@ void each_resource(on::device place, std::size_t initial_bytes, Use use) {
   use("mr::pool trusted",
       [=] { return mr::pool{.initial_bytes = initial_bytes, .trust_handles = true}.open(place); });
   use("mr::async", [=] { return mr::async{.initial_bytes = initial_bytes}.open(place); });
+  benchmark::with_cccl_peer(place, initial_bytes, use);
   benchmark::each_rmm_peer(initial_bytes, use);
 }
 
@@ -207,7 +209,7 @@ void add_random(on::device place, bool quick, table& times) {
   stream const where{place};
   for (bool const empty : {false, true}) {
     for (std::size_t const number : {1'000, 10'000}) {
-      for (std::size_t const largest : {1_MiB, 64_MiB, 1024_MiB, 4096_MiB}) {
+      for (std::size_t const largest : {1_MiB, 4_MiB, 64_MiB, 256_MiB, 1024_MiB, 4096_MiB}) {
         if (quick && number == 10'000) { continue; }
         auto const log = random_log(number, largest);
         std::vector<void*> blocks(number);
@@ -387,7 +389,9 @@ void add_trims(on::device place, bool quick, report::document& figures) {
         microseconds([&] { block = mine.allocate(where, 8_MiB, mr::default_alignment); }));
     mine.deallocate(where, block, 8_MiB, mr::default_alignment);
     longest_answer = std::max(longest_answer, microseconds([&] {
-                                if (!driver.capturing(where)) { (void)driver.identify(where); }
+                                if (driver.capturing(where) == mr::capture_state::none) {
+                                  (void)driver.identify(where);
+                                }
                               }));
     longest_nothing = std::max(longest_nothing, microseconds([] {}));
   }

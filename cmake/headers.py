@@ -27,7 +27,7 @@ OF_TOOLKIT = {"cuda", "cuda_mr", "nvtx3", "cublas", "cupti"}
 STANDARD = {
     "algorithm": r"ranges::(?!enable_)\w+|clamp|(min|max)(_element)?|minmax(_element)?|(stable_)?sort|is_sorted|mismatch|move|"
                  r"(all|any|none)_of|(find|count|copy|replace)(_if)?|copy_n|(upper|lower)_bound|(inplace_)?merge|binary_search|"
-                 r"fill(_n)?|equal|adjacent_find|unique|reverse|rotate|nth_element|stable_partition|iter_swap",
+                 r"fill(_n)?|equal|adjacent_find|unique|reverse|rotate|nth_element|stable_partition|partition_point|iter_swap",
     "any": r"any(_cast)?",
     "array": r"(to_)?array|get",
     "atomic": r"atomic(_ref)?|memory_order_\w+",
@@ -65,7 +65,7 @@ STANDARD = {
     "memory": r"(unique|shared|weak)_ptr|make_(unique|shared)\w*|hash|static_pointer_cast",
     "memory_resource": r"pmr::\w+",
     "mutex": r"mutex|(lock_guard|unique_lock)",
-    "new": r"bad_alloc|align_val_t|nothrow",
+    "new": r"bad_alloc|align_val_t|nothrow(_t)?",
     "numeric": r"iota|gcd|lcm",
     "optional": r"optional|nullopt(_t)?",
     "ostream": r"ostream|flush|endl",

@@ -560,26 +560,6 @@ TEST_CASE("a variant that does not fit into memory alone is named") {
   CHECK(on.alive == 0);
 }
 
-TEST_CASE("exceptions that tell of too little memory are known, with the causes nested in them") {
-  struct unrelated : std::exception {};
-  auto const told = [](auto const& thrown) { return measure::detail::is_memory_shortage(thrown); };
-  auto const nested = [&](auto const& cause) {
-    try {
-      try {
-        throw cause;
-      } catch (...) { std::throw_with_nested(std::runtime_error("item 3 failed")); }
-    } catch (std::exception const& outer) { return told(outer); }
-  };
-  CHECK(told(std::bad_alloc{}));
-  CHECK(told(mr::out_of_memory("no room for 8 GiB")));
-  CHECK(told(std::runtime_error("x.cu:7: cudaErrorMemoryAllocation: out of memory")));
-  CHECK_FALSE(told(std::runtime_error("x.cu:7: cudaErrorIllegalAddress: illegal")));
-  CHECK_FALSE(told(unrelated{}));
-  CHECK(nested(mr::out_of_memory("no room for 8 GiB")));
-  CHECK_FALSE(nested(unrelated{}));
-  CHECK_FALSE(nested(42));
-}
-
 TEST_CASE("an exception of unknown type and a missing subject become the reason") {
   auto on = two(1e-3, 1e-3);
   on.before = [](bench::call const& made) {

@@ -17,8 +17,11 @@
 #include <concepts>
 #include <cstddef>
 #include <cstring>
+#include <exception>
 #include <limits>
+#include <new>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 using namespace assay;
@@ -115,6 +118,29 @@ TEST_CASE("policies compare by what they choose and say it") {
         "mr::counted{test::limited{mr::heap, 1 MiB, fail_at=3}}");
   CHECK(describe(mr::checked{mr::counted{mr::heap{}}}) == "mr::checked{mr::counted{mr::heap}}");
   CHECK(describe(test::poisoned{mr::heap{}}) == "test::poisoned{mr::heap}");
+}
+
+TEST_CASE("exceptions that tell of too little memory are known, with the causes nested in them") {
+  struct unrelated : std::exception {};
+  auto const told = [](auto const& thrown) { return mr::is_out_of_memory(thrown); };
+  auto const nested = [&](auto const& cause) {
+    try {
+      try {
+        throw cause;
+      } catch (...) { std::throw_with_nested(std::runtime_error("item 3 failed")); }
+    } catch (std::exception const& outer) { return told(outer); }
+  };
+  CHECK(told(std::bad_alloc{}));
+  CHECK(told(mr::out_of_memory("no room for 8 GiB")));
+  CHECK(told(std::runtime_error("x.cu:7: cudaErrorMemoryAllocation: out of memory")));
+  CHECK(told(std::runtime_error("cudaError 2: Failed to allocate memory")));  // CCCL 3.0
+  CHECK(told(std::runtime_error("pool.h:7 cudaMallocFromPoolAsync out of memory(2): no room")));
+  CHECK_FALSE(told(std::runtime_error("cudaError 209: no kernel image")));
+  CHECK_FALSE(told(std::runtime_error("x.cu:7: cudaErrorIllegalAddress: illegal")));
+  CHECK_FALSE(told(unrelated{}));
+  CHECK(nested(mr::out_of_memory("no room for 8 GiB")));
+  CHECK_FALSE(nested(unrelated{}));
+  CHECK_FALSE(nested(42));
 }
 
 TEST_CASE("byte counts read well and lose nothing") {

@@ -11,8 +11,6 @@
 #include <assay/memory/managed.hpp>
 #include <assay/pool/pool_definitions.hpp>
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <thread>
@@ -325,52 +323,6 @@ TEST_CASE("at the pool's limit chunks that lie apart make room, and what lay bes
     CHECK(pool.trim() == 16_MiB);
     CHECK(*pool.stats().reserved_bytes == 0);
   }
-}
-
-TEST_CASE("a wait for the device comes after streams that have ended, and ends no capture") {
-  stream const captured{place};
-  auto gone = std::make_optional<stream>(place);
-  mr::cuda_pool_backend const backend{place};
-  auto pool = mr::pool{.max_bytes = 8_MiB}.open(place);
-  std::atomic<bool> over{false};
-  check(cudaStreamBeginCapture(captured.get(), cudaStreamCaptureModeGlobal));
-  std::thread{[&] {
-    check(cudaSetDevice(place.id));
-    check(cudaLaunchHostFunc(
-        gone->get(),
-        [](void* told) {
-          std::this_thread::sleep_for(std::chrono::milliseconds{50});
-          static_cast<std::atomic<bool>*>(told)->store(true);
-        },
-        &over));
-    {
-      relaxed_capture_guard const relaxed;
-      gone.reset();
-    }
-    backend.synchronize();
-    CHECK(over);
-    stream const lane{[] {
-      relaxed_capture_guard const relaxed;
-      return stream{place};
-    }()};
-    auto mine = pool;
-    CHECK_THROWS_AS(mine.allocate(lane, 16_MiB), mr::out_of_memory);  // after a wait
-    CHECK(mine.trim() == 0);
-  }}.join();
-  cudaGraph_t graph = nullptr;
-  check(cudaStreamEndCapture(captured.get(), &graph));
-  check(cudaGraphDestroy(graph));
-}
-
-TEST_CASE("a pool that is opened and dropped beside a capture leaves the capture alone") {
-  stream const captured{place};
-  check(cudaStreamBeginCapture(captured.get(), cudaStreamCaptureModeGlobal));
-  std::thread{[] {
-    for (bool const mapped : {true, false}) { (void)mr::pool{.mapped = mapped}.open(place); }
-  }}.join();
-  cudaGraph_t graph = nullptr;
-  check(cudaStreamEndCapture(captured.get(), &graph));
-  check(cudaGraphDestroy(graph));
 }
 
 TEST_CASE("memory that is trimmed goes back to the driver") {

@@ -44,12 +44,15 @@ struct injected_fault : std::runtime_error {
 class fake_device {
  public:
   static constexpr int per_thread_handle = -1;
+  static constexpr int legacy_handle = -2;
   static constexpr std::uintptr_t base = 0x1000000000;
   static constexpr std::size_t granule = 256;
   static constexpr std::size_t page = std::size_t{2} << 20U;
 
   explicit fake_device(std::size_t bytes)
-      : bytes_(bytes), shadow_(bytes / granule), pages_(bytes / page) {}
+      : bytes_(bytes), shadow_(bytes / granule), pages_(bytes / page) {
+    slot_of_[legacy_handle] = fresh_slot();
+  }
 
   // What goes wrong is counted, and the first told: threads cannot throw through the pool.
   std::atomic<std::uint64_t> violations{0};
@@ -149,29 +152,39 @@ class fake_device {
     std::lock_guard const lock{host_mutex_};
     merge(host_, points);
   }
+  /// A wait for the device is one for its streams, and for those of other devices once the backend
+  /// was asked of one.
   void host_knows_all() {
-    for (std::size_t i = 1; i < stream_count_.load(); ++i) { host_knows(order_of(i)); }
+    std::set<std::size_t> unknown;
+    if (!waits_for_others) {
+      std::lock_guard const lock{mutex_};
+      for (int const handle : foreign) { unknown.insert(slot_of_.at(handle)); }
+    }
+    for (std::size_t i = 1; i < stream_count_.load(); ++i) {
+      if (!unknown.contains(i)) { host_knows(order_of(i)); }
+    }
   }
 
-  /// Stream capture, which the pool may know of or not.
-  void begin_capture(int handle) {
+  /// Stream capture, which the pool may know of or not. A `blocking` stream waits for the legacy
+  /// default stream, and this for it.
+  void begin_capture(int handle, bool blocking = false) {
     auto const where = slot(handle);
     std::lock_guard const lock{mutex_};
     captured_.insert(where);
+    if (blocking) { blocking_.insert(where); }
   }
   void end_capture(int handle) {
     auto const where = slot(handle);
     std::lock_guard const lock{mutex_};
     captured_.erase(where);
+    blocking_.erase(where);
   }
-  bool captured(std::size_t where) {
+  mr::capture_state capture_of(int handle) {
+    auto const where = slot(handle);
     std::lock_guard const lock{mutex_};
-    return captured_.contains(where);
-  }
-  bool spoil_captures() {
-    std::lock_guard const lock{mutex_};
-    spoilt += captured_.size();
-    return !captured_.empty();
+    if (captured_.contains(where)) { return mr::capture_state::captured; }
+    return handle == legacy_handle && !blocking_.empty() ? mr::capture_state::blocked
+                                                         : mr::capture_state::none;
   }
   std::function<void()> while_waiting;    ///< runs while the host waits for the device
   std::function<void()> while_mapping;    ///< runs once, while upstream gives memory
@@ -190,6 +203,7 @@ class fake_device {
   }
   std::atomic<std::uint64_t> events{0};  ///< that were made
   std::set<int> foreign;                 ///< streams of another device
+  std::atomic<bool> waits_for_others{false};
   std::atomic<std::uint64_t> spoilt{0};  ///< captures that a wait for the device has ended
   std::atomic<std::uint64_t> waits{0};   ///< for the device
 
@@ -231,9 +245,10 @@ class fake_device {
 
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> fail_at{0};  ///< the call that throws; 0 is none
+  std::atomic<bool> gone{false};          ///< all calls throw, as of a driver that has shut down
   std::atomic<std::uint64_t> records{0};
   void called(char const* what) {
-    if (++calls == fail_at.load()) { throw injected_fault{std::string{"injected into "} + what}; }
+    if (++calls == fail_at.load() || gone.load()) { throw injected_fault{std::string{"injected into "} + what}; }
   }
 
  private:
@@ -297,7 +312,7 @@ class fake_device {
   int next_handle_ = 1;
   std::atomic<bool> in_upstream_{false};
   std::uint64_t upstream_uses_ = 0;
-  std::set<std::size_t> captured_;
+  std::set<std::size_t> captured_, blocking_;
   std::vector<bool> pages_;
   std::size_t reserved_ = 0;
   std::string first_;
@@ -322,7 +337,7 @@ struct fake_backend {
   /// As CUDA does: refused for a captured stream, and it ends the capture.
   std::uint64_t identify(int stream) const {
     device->called("identify");
-    if (device->captured(device->slot(stream))) {
+    if (device->capture_of(stream) == mr::capture_state::captured) {
       ++device->spoilt;
       throw std::runtime_error("operation not permitted when stream is capturing");
     }
@@ -330,7 +345,9 @@ struct fake_backend {
   }
   void require_own(int stream) const {
     device->called("require_own");
-    if (device->foreign.contains(stream)) { throw std::invalid_argument("of another device"); }
+    if (!device->foreign.contains(stream)) { return; }
+    device->waits_for_others = true;
+    throw std::invalid_argument("of another device");
   }
   event_type make_event() const {
     device->called("make_event");
@@ -341,14 +358,16 @@ struct fake_backend {
   void record(event_type const& what, int stream) const {
     device->called("record");
     device->records.fetch_add(1);
-    if (device->captured(device->slot(stream))) {
+    if (device->capture_of(stream) != mr::capture_state::none) {
       device->violate("an event on a captured stream");
     }
     *what = device->order_of(device->slot(stream));
   }
   void wait(int stream, event_type const& what) const {
     device->called("wait");
-    if (device->captured(device->slot(stream))) { device->violate("a wait on a captured stream"); }
+    if (device->capture_of(stream) != mr::capture_state::none) {
+      device->violate("a wait on a captured stream");
+    }
     device->add_order(device->slot(stream), *what);
   }
   bool query(event_type const& what) const {
@@ -371,9 +390,9 @@ struct fake_backend {
       device->unreserve(address, bytes);
     });
   }
-  bool capturing(int stream) const {
+  mr::capture_state capturing(int stream) const {
     device->called("capturing");
-    return device->captured(device->slot(stream));
+    return device->capture_of(stream);
   }
   bool contiguous() const noexcept { return joins_chunks; }
   std::size_t piece_bytes(std::size_t bytes) const noexcept {

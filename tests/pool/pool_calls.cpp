@@ -76,7 +76,8 @@ TEST_CASE("a large free records an event, and a small one asks whether its strea
   bench at{with_small_caches(false)};
   for (int const stream : {at.a, alone ? at.a : at.b, at.a}) {
     at.pair(stream, small_bytes);
-    at.pair(stream, large_bytes);
+    // Until no memory is left that nobody has used: such memory needs no wait.
+    for (int i = 0; i < 3; ++i) { at.pair(stream, large_bytes); }
   }
   CHECK(calls_of_pair(at, small_bytes) == made{2, 1, 0});
   CHECK(calls_of_pair(at, large_bytes) == made{2, 3, 1});
@@ -86,7 +87,8 @@ TEST_CASE("with trusted handles a small pair makes no call, and a large free one
   bench at{with_small_caches(true)};
   for (int const stream : {at.a, at.b, at.a}) {
     at.pair(stream, small_bytes);
-    at.pair(stream, large_bytes);
+    // Until no memory is left that nobody has used: such memory needs no wait.
+    for (int i = 0; i < 3; ++i) { at.pair(stream, large_bytes); }
     if (stream == at.b) { continue; }
     CHECK(calls_of_pair(at, small_bytes) == made{0, 0, 0});
     CHECK(calls_of_pair(at, large_bytes) == made{0, 1, 1});

@@ -40,7 +40,7 @@ struct idle_backend {
   void record(event_type const& what, int) const { *what = *now; }
   void wait(int, event_type const&) const {}
   bool query(event_type const& what) const { return *now >= *what + latency; }
-  bool capturing(int) const { return false; }
+  mr::capture_state capturing(int) const { return mr::capture_state::none; }
   bool contiguous() const noexcept { return true; }
   std::size_t piece_bytes(std::size_t) const noexcept { return 2_MiB; }
   std::uintptr_t allocate(std::size_t bytes, std::uintptr_t wish) const {

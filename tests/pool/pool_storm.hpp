@@ -8,12 +8,15 @@
 #include <assay/pool/pool_core.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <random>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -29,6 +32,16 @@ struct storm_options {
   bool captures = false;  ///< captures that the pool is not told of, in which blocks are given back
   bool graphs = false;    ///< captures that it is told of, whose graphs replay on any stream
   bool trims = false;     ///< any thread trims now and then
+  bool peers = false;     ///< blocks come back on a stream of another device, too
+  bool legacy = false;    ///< the legacy stream, beside captures that it would end; one thread
+  /// The first thread trims, and each of its waits for the device lasts until another thread has
+  /// made a call, as host callbacks do that wait for a thread.
+  bool callbacks = false;
+};
+
+struct storm_counts {
+  std::uint64_t operations = 0;
+  std::uint64_t trims = 0;
 };
 
 struct held {
@@ -42,13 +55,15 @@ struct held {
 struct graph {
   std::unique_ptr<mr::pool_capture<mr::stream_cache<fake_backend>>> hold;
   std::map<void*, std::size_t> blocks;
-  order last;  ///< what the next replay comes after
+  std::map<void*, std::size_t> live;  ///< those of them that it did not give back
+  std::shared_ptr<order> last;        ///< what the next replay comes after
 };
 
-/// Captures a graph on a stream, of a few blocks that it allocates and gives back.
+/// Captures a graph on a stream, of a few blocks. It gives most of them back, and now and then a
+/// block of another graph: both graphs then use this block, and their replays come in order.
 inline graph captured_graph(mr::pool_core<fake_backend>& pool, fake_device& device, int stream,
-                            std::mt19937_64& random) {
-  graph made{pool.begin_capture(stream), {}, {}};
+                            std::mt19937_64& random, std::vector<graph>& others) {
+  graph made{pool.begin_capture(stream), {}, {}, std::make_shared<order>()};
   device.begin_capture(stream);
   try {
     for (int i = 0; i < 4; ++i) {
@@ -56,9 +71,22 @@ inline graph captured_graph(mr::pool_core<fake_backend>& pool, fake_device& devi
       void* const block = pool.allocate(stream, bytes);
       auto& most = made.blocks[block];
       most = std::max(most, bytes);
-      pool.deallocate(stream, block, bytes);
+      if (i == 3 && random() % 2 == 0) {
+        made.live[block] = bytes;
+      } else {
+        pool.deallocate(stream, block, bytes);
+      }
     }
   } catch (mr::out_of_memory const&) {  // a smaller graph
+  }
+  for (auto& other : others) {
+    if (other.live.empty() || random() % 2 == 0) { continue; }
+    auto const [block, bytes] = *other.live.begin();
+    other.live.erase(block);
+    pool.deallocate(stream, block, bytes);
+    made.blocks[block] = other.blocks.at(block);
+    made.last = other.last;
+    break;
   }
   device.end_capture(stream);
   pool.end_capture(*made.hold);
@@ -67,24 +95,51 @@ inline graph captured_graph(mr::pool_core<fake_backend>& pool, fake_device& devi
 
 /// Replays a graph on a stream: it comes after the graph's last replay, as CUDA has it.
 inline void replay(fake_device& device, graph& of, int stream, std::uint32_t& tags) {
-  device.add_order(device.slot(stream), of.last);
+  device.add_order(device.slot(stream), *of.last);
   for (auto const& [block, bytes] : of.blocks) {
     device.take(stream, block, bytes, ++tags);
     device.leave(stream, block, bytes, tags);
   }
-  of.last = device.order_of(device.slot(stream));
+  *of.last = device.order_of(device.slot(stream));
 }
 
-/// Returns how many operations were done. Every thread has a stream of its own, which now and then
+/// Ends a graph. Its live blocks are given back on a stream, before or after.
+inline void end(mr::pool_core<fake_backend>& pool, fake_device& device, graph& of, int stream,
+                bool blocks_first) {
+  if (!blocks_first) { pool.drop_capture(*of.hold); }
+  device.add_order(device.slot(stream), *of.last);
+  for (auto const& [block, bytes] : of.live) { pool.deallocate(stream, block, bytes); }
+  if (blocks_first) { pool.drop_capture(*of.hold); }
+}
+
+/// Returns what was done. Every thread has a stream of its own, which now and then
 /// is destroyed and comes back with the same handle, and shares three with all; blocks are given
 /// back on the same stream, on another one after a wait, or by another thread.
-inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& device,
+inline storm_counts storm(mr::pool_core<fake_backend>& pool, fake_device& device,
                            storm_options const& how, std::uint64_t seed) {
-  std::vector<int> const shared{device.create(), device.create(), device.create()};
+  std::vector<int> shared{device.create(), device.create(), device.create()};
+  if (how.legacy) { shared.push_back(fake_device::legacy_handle); }
+  int const peer = device.create();
+  if (how.peers) { device.foreign.insert(peer); }
+  std::atomic<std::uint64_t> calls_of_others{0};
+  std::atomic<int> others{how.threads - 1};
+  if (how.callbacks) {
+    device.while_waiting = [&] {
+      auto const before = calls_of_others.load();
+      auto const end = std::chrono::steady_clock::now() + std::chrono::minutes{2};
+      while (calls_of_others.load() == before && others.load() > 0) {
+        if (std::chrono::steady_clock::now() > end) {
+          return device.violate("a thread waits for the trim of another one");
+        }
+        std::this_thread::yield();
+      }
+    };
+  }
   std::mutex mail_mutex;
   std::deque<held> mail;
   std::vector<held> of_graphs;  // which may replay to the end
   std::atomic<std::uint64_t> done{0};
+  std::atomic<std::uint64_t> trims{0};
 
   auto const work = [&](int number) {
     std::mt19937_64 random{seed + static_cast<std::uint64_t>(number)};
@@ -98,6 +153,12 @@ inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& devic
     std::vector<graph> graphs;
     auto const give_back = [&](held const& what) {
       int where = what.stream;
+      if (how.peers && where != fake_device::per_thread_handle && one_in(64)) {
+        device.after(peer, where);
+        device.leave(peer, what.block, what.bytes, what.tag);
+        pool.deallocate(peer, what.block, what.bytes);
+        return;
+      }
       if (where == fake_device::per_thread_handle || one_in(8)) {
         int const other = one_in(2) ? own : shared[random() % shared.size()];
         if (where != fake_device::per_thread_handle) { device.after(other, where); }
@@ -124,6 +185,7 @@ inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& devic
     std::uint64_t count = 0;
     while (count < quota) {
       ++count;
+      if (number > 1) { ++calls_of_others; }
       if (one_in(16)) {
         held what{};
         {
@@ -150,13 +212,39 @@ inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& devic
         live.pop_back();
         continue;
       }
-      if (how.trims && one_in(20'000)) { (void)pool.trim(); }
+      if ((how.trims && one_in(20'000)) || (how.callbacks && number == 1 && one_in(5'000))) {
+        (void)pool.trim();
+        ++trims;
+      }
+      if (how.legacy && one_in(500)) {
+        int const legacy = fake_device::legacy_handle;
+        device.begin_capture(to_capture, true);
+        for (int i = 0; i < 3 && !live.empty(); ++i) {
+          auto const gone = live.back();
+          live.pop_back();
+          live_bytes -= gone.bytes;
+          device.after(legacy, gone.stream);
+          device.leave(legacy, gone.block, gone.bytes, gone.tag);
+          pool.deallocate(legacy, gone.block, gone.bytes);
+        }
+        try {
+          (void)pool.allocate(legacy, 1);
+          device.violate("a block for the legacy stream beside a capture");
+        } catch (std::logic_error const&) {}
+        device.end_capture(to_capture);
+      }
       if (how.graphs && one_in(1'000)) {
         if (graphs.size() == 3) {
-          pool.drop_capture(*graphs.front().hold);
-          graphs.erase(graphs.begin());
+          auto const which = static_cast<long>(random() % 3);
+          end(pool, device, graphs[static_cast<std::size_t>(which)], own, one_in(2));
+          graphs.erase(graphs.begin() + which);
         }
-        graphs.push_back(captured_graph(pool, device, to_capture, random));
+        graphs.push_back(captured_graph(pool, device, to_capture, random, graphs));
+        if (how.replace_streams && replaced < 50 && one_in(8)) {
+          if (how.release_first) { pool.release(to_capture); }
+          device.replace(to_capture);
+          ++replaced;
+        }
       }
       if (!graphs.empty() && one_in(100)) {
         replay(device, graphs[random() % graphs.size()], one_in(2) ? own : shared[0], tags);
@@ -194,7 +282,8 @@ inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& devic
         if (live.empty()) { std::this_thread::yield(); }
       }
     }
-    for (auto& each : graphs) { pool.drop_capture(*each.hold); }
+    if (number > 1) { --others; }
+    for (auto& each : graphs) { end(pool, device, each, own, one_in(2)); }
     while (!live.empty()) {
       live_bytes -= live.back().bytes;
       give_back(live.back());
@@ -206,6 +295,7 @@ inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& devic
   std::vector<std::thread> threads;
   for (int i = 0; i < how.threads; ++i) { threads.emplace_back(work, i + 1); }
   for (auto& each : threads) { each.join(); }
+  device.while_waiting = nullptr;
   for (auto const& what : of_graphs) {
     device.leave(what.stream, what.block, what.bytes, what.tag);
   }
@@ -213,7 +303,7 @@ inline std::uint64_t storm(mr::pool_core<fake_backend>& pool, fake_device& devic
     device.leave(what.stream, what.block, what.bytes, what.tag);
     pool.deallocate(what.stream, what.block, what.bytes);
   }
-  return done;
+  return {done, trims};
 }
 
 }  // namespace assay::test

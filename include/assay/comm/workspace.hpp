@@ -117,8 +117,7 @@ class workspace {
   /// Waits for the device.
   void wait() const noexcept {
     try {
-      device_guard const guard{place_};
-      check_noexcept(cudaDeviceSynchronize());
+      wait_for_device(place_);
     } catch (cuda_error const&) {}  // the process ends, or the device has failed
   }
 
@@ -133,14 +132,16 @@ class workspace {
 namespace detail {
 
 /// The memory of an engine. An exception may come between the calls of two ranks and end the
-/// engine. Then the destructor ends the waits of the rank that was called.
+/// engine. Then the destructor ends the waits of the rank that was called. No memory goes before
+/// all devices have been waited for: a rank writes its last counts to the memory of its peers.
 struct engine_memory {
   engine_memory() = default;
   engine_memory(engine_memory const&) = delete;
   engine_memory& operator=(engine_memory const&) = delete;
   ~engine_memory() {
-    if (!failures.awaits_a_call(static_cast<int>(workspaces.size()))) { return; }
-    failures.stop(stopped_by::abort);
+    if (failures.awaits_a_call(static_cast<int>(workspaces.size()))) {
+      failures.stop(stopped_by::abort);
+    }
     for (auto const& each : workspaces) { each.wait(); }
   }
 

@@ -7,6 +7,7 @@
 #include <assay/core/place.hpp>
 
 #include <array>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -104,6 +105,11 @@ class device_guard {
     check(cudaGetDevice(&previous_));
     if (previous_ != place.id) { check(cudaSetDevice(place.id)); }
   }
+  /// For destructors: a driver that fails, or that has shut down, changes nothing.
+  device_guard(on::device place, std::nothrow_t) noexcept {
+    bool const known = check_noexcept(cudaGetDevice(&previous_));
+    if (known && previous_ != place.id) { check_noexcept(cudaSetDevice(place.id)); }
+  }
   device_guard(device_guard const&) = delete;
   device_guard& operator=(device_guard const&) = delete;
   ~device_guard() {
@@ -117,5 +123,25 @@ class device_guard {
  private:
   int previous_ = 0;
 };
+
+/// A small block of the current device to wait by; null if the card is full.
+inline void* make_wait_token() {
+  void* token = nullptr;
+  if (cudaMalloc(&token, 1) != cudaSuccess) { (void)cudaGetLastError(); }
+  return token;
+}
+
+/// Waits for all work of a device, of destroyed streams too, and ends no capture of a thread, while
+/// the card has room for a byte. `token` is from `make_wait_token`, or null. Throws `cuda_error`.
+///
+/// `cudaDeviceSynchronize` ends captures in every mode (benchmarks/driver_calls.cu). `cudaFree`
+/// waits as well and, in the relaxed mode, ends none. CUDA's documents do not promise that it
+/// waits: the first test of tests/pool/device_waits.cu keeps it.
+inline void wait_for_device(on::device place, void* token = nullptr) {
+  device_guard const guard{place};
+  relaxed_capture_guard const relaxed;
+  if (token == nullptr) { token = make_wait_token(); }
+  check(token != nullptr ? cudaFree(token) : cudaDeviceSynchronize());
+}
 
 }  // namespace assay

@@ -27,6 +27,7 @@ class device_block {
   struct release {
     void operator()(void* block) const noexcept {
       nvtx_range const here{"device_block deallocate", category::allocation};
+      relaxed_capture_guard const relaxed;
       check_noexcept(cudaFree(block));
     }
   };
@@ -48,6 +49,7 @@ class page_locked_block {
   struct release {
     void operator()(void* block) const noexcept {
       nvtx_range const here{"page_locked_block deallocate", category::allocation};
+      relaxed_capture_guard const relaxed;
       check_noexcept(cudaFreeHost(block));
     }
   };

@@ -11,7 +11,7 @@
 namespace assay {
 
 /// An owned non-blocking stream of one device. Destruction does not synchronise: work already
-/// submitted still runs.
+/// submitted still runs, and captures of other threads go on.
 class stream {
  public:
   explicit stream(on::device place) {
@@ -24,7 +24,9 @@ class stream {
     return *this;
   }
   ~stream() {
-    if (handle_ != nullptr) { check_noexcept(cudaStreamDestroy(handle_)); }
+    if (handle_ == nullptr) { return; }
+    relaxed_capture_guard const relaxed;
+    check_noexcept(cudaStreamDestroy(handle_));
   }
 
   cudaStream_t get() const noexcept { return handle_; }

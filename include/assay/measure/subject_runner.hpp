@@ -6,6 +6,7 @@
 
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/memory/concepts.hpp>
 #include <assay/stats/number_text.hpp>
 #include <assay/stats/random_source.hpp>
 #include <assay/stats/randomised_blocks.hpp>
@@ -86,22 +87,6 @@ struct interruption {
 
 /// A call that ran out of memory.
 struct memory_shortage : interruption {};
-
-/// True if an exception, or the cause nested in it, tells of too little memory. Exceptions of this
-/// library, of CCCL and of Thrust have no common base, but all of them contain the name of the CUDA
-/// code.
-inline bool is_memory_shortage(std::exception const& cause) {
-  std::string_view const text{cause.what()};
-  if (dynamic_cast<std::bad_alloc const*>(&cause) != nullptr ||
-      text.find("cudaErrorMemoryAllocation") != std::string_view::npos) {
-    return true;
-  }
-  try {
-    std::rethrow_if_nested(cause);
-  } catch (std::exception const& nested) { return is_memory_shortage(nested); } catch (...) {
-  }
-  return false;
-}
 
 /// The subjects of an epoch, by instance; null where an instance is not built. The control's second
 /// instance comes after all variants. All are asked to end before the first is destroyed.
@@ -303,7 +288,7 @@ class subject_runner {
     try {
       return call();
     } catch (std::exception const& cause) {
-      if (is_memory_shortage(cause)) { throw memory_shortage{ended(cause.what())}; }
+      if (mr::is_out_of_memory(cause)) { throw memory_shortage{ended(cause.what())}; }
       throw ended(cause.what());
     } catch (...) { throw ended("an exception of unknown type"); }
   }

@@ -17,8 +17,8 @@
 namespace assay::mr {
 
 /// `cudaMallocFromPoolAsync` and `cudaFreeAsync` on a `cudaMemPool_t` of its own, which the copies
-/// of the handle share. The destructor of the last copy waits for the device and destroys the pool.
-/// The driver keeps the pool while blocks are live.
+/// of the handle share. The last copy destroys the pool and does not wait. The driver keeps the
+/// pool while blocks are live and while frees are pending.
 class async_resource : public device_calls<async_resource> {
  public:
   /// Under capture the driver turns both calls into nodes of the graph, and the graph keeps their
@@ -73,7 +73,7 @@ class async_resource : public device_calls<async_resource> {
 
  private:
   struct state {
-    explicit state(on::device place) : device(place.id) {
+    explicit state(on::device place) {
       cudaMemPoolProps wanted{};
       wanted.allocType = cudaMemAllocationTypePinned;
       wanted.location.type = cudaMemLocationTypeDevice;
@@ -82,15 +82,12 @@ class async_resource : public device_calls<async_resource> {
     }
     state(state const&) = delete;
     state& operator=(state const&) = delete;
-    // The driver would destroy a pool while frees are pending. After this wait none is.
+    // CUDA's documents promise that the driver releases a pool once its pending frees have passed.
+    // A wait for the device here could end the capture of another thread.
     ~state() {
-      int before = 0;
-      bool const known = check_noexcept(cudaGetDevice(&before));
-      if (check_noexcept(cudaSetDevice(device))) { check_noexcept(cudaDeviceSynchronize()); }
+      relaxed_capture_guard const relaxed;
       check_noexcept(cudaMemPoolDestroy(pool));
-      if (known) { check_noexcept(cudaSetDevice(before)); }
     }
-    int device;
     cudaMemPool_t pool = nullptr;
   };
 

@@ -32,7 +32,8 @@ struct live_block {
 /// Keeps a ledger of the blocks that a resource has handed out. Copies share the ledger.
 ///
 /// A free that is wrong does not reach the upstream. The next `allocate` or `verify` tells of it.
-/// Each call locks a mutex that all threads share.
+/// `verify` also tells of frees that the upstream counts as late. Each call locks a mutex that all
+/// threads share.
 template <class R>
 class checked_resource : public adaptor_calls<checked_resource<R>, R> {
  public:
@@ -42,7 +43,7 @@ class checked_resource : public adaptor_calls<checked_resource<R>, R> {
   /// Throws `std::logic_error` with all that was wrong with earlier frees.
   template <class Stream>
   void* allocate(Stream stream, std::size_t bytes, std::size_t alignment = default_alignment) {
-    verify();
+    tell();
     void* const block = upstream_.allocate(stream, bytes, alignment);
     if (block == nullptr) { return nullptr; }
     try {
@@ -63,15 +64,21 @@ class checked_resource : public adaptor_calls<checked_resource<R>, R> {
     upstream_.deallocate(stream, block, bytes, alignment);
   }
 
-  /// Throws `std::logic_error` with all that was wrong with frees since the last call.
+  /// Throws `std::logic_error` with all that was wrong with frees since the last call, and with how
+  /// many the upstream counts as late.
   void verify() {
-    std::lock_guard const lock{ledger_->mutex};
-    if (ledger_->faults.empty()) { return; }
-    std::string all;
-    for (auto const& fault : std::exchange(ledger_->faults, {})) {
-      all += (all.empty() ? "" : "\n") + fault;
+    if constexpr (requires { upstream_.stats(); }) {
+      auto const late = upstream_.stats().late_frees.value_or(0);
+      std::lock_guard const lock{ledger_->mutex};
+      auto const fresh = late - std::exchange(ledger_->late_frees, late);
+      if (fresh != 0) {
+        ledger_->faults.push_back(
+            "mr::checked: late frees: " + std::to_string(fresh) +
+            ": their stream is of another device, or unknown to the driver, so their blocks wait "
+            "for the device");
+      }
     }
-    throw std::logic_error(all);
+    tell();
   }
 
   /// The blocks that are not given back, in no order.
@@ -97,7 +104,18 @@ class checked_resource : public adaptor_calls<checked_resource<R>, R> {
     std::mutex mutex;
     std::unordered_map<void*, live_block> live;
     std::vector<std::string> faults;
+    std::uint64_t late_frees = 0;  // that were told of
   };
+
+  void tell() {
+    std::lock_guard const lock{ledger_->mutex};
+    if (ledger_->faults.empty()) { return; }
+    std::string all;
+    for (auto const& fault : std::exchange(ledger_->faults, {})) {
+      all += (all.empty() ? "" : "\n") + fault;
+    }
+    throw std::logic_error(all);
+  }
 
   // Comes before the upstream's free, after which another thread may get the block. Without host
   // memory to tell of a wrong free, nothing tells of it.

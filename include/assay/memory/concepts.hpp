@@ -9,6 +9,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <new>
 #include <optional>
 #include <string>
@@ -73,6 +74,24 @@ class out_of_memory : public std::bad_alloc {
   std::string what_;
 };
 
+/// True if an exception, or the cause nested in it, tells of too little memory. Exceptions of this
+/// library, of RMM, of CCCL and of Thrust have no common base, but the text has CUDA's code: its
+/// name, in CCCL 3.0 its number, and in later ones its words and number.
+inline bool is_out_of_memory(std::exception const& cause) {
+  std::string_view const text{cause.what()};
+  if (dynamic_cast<std::bad_alloc const*>(&cause) != nullptr ||
+      text.find("cudaErrorMemoryAllocation") != std::string_view::npos ||
+      text.starts_with("cudaError 2:") ||
+      text.find("out of memory(2)") != std::string_view::npos) {
+    return true;
+  }
+  try {
+    std::rethrow_if_nested(cause);
+  } catch (std::exception const& nested) { return is_out_of_memory(nested); } catch (...) {
+  }
+  return false;
+}
+
 /// Counts since a resource was opened or was last reset. Only some resources know the optional
 /// members.
 struct statistics {
@@ -85,6 +104,8 @@ struct statistics {
   std::optional<std::uint64_t> reserved_bytes;  ///< held from upstream now
   std::optional<std::uint64_t> reused_blocks;   ///< requests met without going upstream
   std::optional<std::uint64_t> upstream_calls;  ///< allocations and frees that went upstream
+  /// frees whose order is not known: their blocks wait for the device
+  std::optional<std::uint64_t> late_frees;
   std::optional<std::uint64_t> waits;           ///< times a stream waited on the device for another
   bool operator==(statistics const&) const = default;
 };

@@ -106,6 +106,7 @@ class counted_resource : public adaptor_calls<counted_resource<R>, R> {
       found.reused_blocks = below.reused_blocks;
       found.upstream_calls = below.upstream_calls;
       found.waits = below.waits;
+      found.late_frees = below.late_frees;
     }
     return found;
   }

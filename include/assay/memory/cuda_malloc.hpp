@@ -61,6 +61,7 @@ class cuda_malloc_resource : public device_calls<cuda_malloc_resource> {
                   std::size_t = default_alignment) noexcept {
     if (block == nullptr) { return; }
     nvtx_range const here{"mr::cuda_malloc deallocate", category::allocation, bytes};
+    relaxed_capture_guard const relaxed;  // buffers call this in destructors
     check_noexcept(cudaFree(block));
   }
   bool operator==(cuda_malloc_resource const&) const = default;

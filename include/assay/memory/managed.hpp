@@ -53,6 +53,7 @@ class managed_resource : public device_calls<managed_resource> {
                   std::size_t = default_alignment) noexcept {
     if (block == nullptr) { return; }
     nvtx_range const here{"mr::managed deallocate", category::allocation, bytes};
+    relaxed_capture_guard const relaxed;  // buffers call this in destructors
     check_noexcept(cudaFree(block));
     state_->live_bytes.fetch_sub(bytes, std::memory_order_relaxed);
   }

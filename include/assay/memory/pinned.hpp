@@ -40,6 +40,7 @@ class pinned_resource : public device_calls<pinned_resource> {
                   std::size_t = default_alignment) noexcept {
     if (block == nullptr) { return; }
     nvtx_range const here{"mr::pinned deallocate", category::allocation, bytes};
+    relaxed_capture_guard const relaxed;  // buffers call this in destructors
     check_noexcept(cudaStreamSynchronize(stream.get()));
     check_noexcept(cudaFreeHost(block));
   }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Small numbers for threads: an index to find per-thread data, and a token that never comes back.
+/// Small numbers for threads and processes: an index to find per-thread data, a token that never
+/// comes back, and the forks of a process.
 #pragma once
 
 #include <assay/core/requirements.hpp>
 
+#include <pthread.h>
+
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -55,6 +59,8 @@ class thread_registry {
 // Constant-initialised and without a destructor, so that reading it is one load and no guard.
 inline constinit thread_local thread_identity current_thread{0, 0};
 
+inline constinit std::atomic<std::uint64_t> fork_count{0};
+
 struct thread_exit {
   std::size_t index;
   ~thread_exit() {
@@ -78,6 +84,15 @@ struct thread_exit {
 inline thread_identity& this_thread() {
   auto& me = detail::current_thread;
   return me.token != 0 ? me : detail::enter_thread();
+}
+
+/// The forks that this process comes from, since it was first to watch them.
+inline std::uint64_t forks() noexcept {
+  return detail::fork_count.load(std::memory_order_relaxed);
+}
+inline void watch_forks() {
+  [[maybe_unused]] static int const watched = pthread_atfork(
+      nullptr, nullptr, [] { detail::fork_count.fetch_add(1, std::memory_order_relaxed); });
 }
 
 }  // namespace assay::mr

@@ -42,8 +42,6 @@ class central_allocator {
 
   registry& streams() noexcept { return streams_; }
   registry const& streams() const noexcept { return streams_; }
-  /// Blocks of graphs that end without notice.
-  block_map& kept_for_graphs() noexcept { return kept_for_graphs_; }
   std::size_t reserved_bytes() const noexcept { return store_.heap().chunk_bytes(); }
 
   /// A block of a class for work on `to`; 0 where only waiting can help. It tries these sources,
@@ -56,7 +54,7 @@ class central_allocator {
   /// 6. After a wait chunks that fit nothing make room for one that does.
   std::uintptr_t acquire(cache& to, unsigned class_index, bool after_wait) {
     auto const bytes = size_class::sizes[class_index];
-    if (auto const found = store_.take(&to, bytes, effort::ask)) { return found; }
+    if (auto const found = take_ready(&to, bytes)) { return found; }
     // Memory behind uncovered frees of other streams cannot be had now. Their next frees record an
     // event.
     if (streams_.uncovered_beside(&to)) { streams_.call_for_events(); }
@@ -64,6 +62,7 @@ class central_allocator {
     if (to.captured) { return 0; }  // a capture has begun meanwhile: nothing may wait
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     flush_all();
+    (void)store_.join(bytes);
     if (auto const found = store_.take(&to, bytes, effort::wait)) { return found; }
     if (auto const found = store_.from_slabs(&to, bytes, effort::wait)) { return found; }
     if (auto const found = store_.grow(&to, bytes, growth::beyond)) { return found; }
@@ -72,12 +71,12 @@ class central_allocator {
 
   /// A block that nothing precedes, whatever stream uses it; 0 where only waiting can help.
   std::uintptr_t acquire_unordered(std::size_t bytes) {
-    if (auto const found = store_.take(nullptr, bytes, effort::ask)) { return found; }
+    if (auto const found = take_ready(nullptr, bytes)) { return found; }
     if (auto const found = store_.grow(nullptr, bytes, growth::within)) { return found; }
     if (auto const found = store_.grow(nullptr, bytes, growth::beyond)) { return found; }
     streams_.call_for_events();
     flush_all();
-    if (auto const found = store_.take(nullptr, bytes, effort::ask)) { return found; }
+    if (auto const found = take_ready(nullptr, bytes)) { return found; }
     return store_.from_slabs(nullptr, bytes, effort::ask);
   }
 
@@ -109,38 +108,44 @@ class central_allocator {
 
   /// Keeps blocks of a graph that is gone, but may still run, until the device has been waited for.
   void park(block_map& blocks) noexcept { parked_.merge(blocks); }
-  /// Does so for a block of a stream that went without an event. In the heap the block would join
-  /// its neighbours, and make them wait too.
-  bool park(std::uintptr_t address, unsigned class_index) noexcept {
+  /// Does so for a block behind no event. In the heap the block would join its neighbours, and make
+  /// them wait too. A block that the host has no memory to note is lost until the pool goes.
+  void park(std::uintptr_t address, unsigned class_index) noexcept {
     try {
       parked_.emplace(address, typename pool_capture<cache>::block{class_index, false, false});
-    } catch (...) { return false; }
-    return true;
+    } catch (...) { lose(size_class::bytes(class_index)); }
   }
+
+  /// Counts a block that nothing can note.
+  void lose(std::size_t bytes) noexcept { store_.lose(bytes); }
+  std::size_t lost_bytes() const noexcept { return store_.heap().lost_bytes(); }
 
   /// Parked blocks, which are the caller's to wait for and to give back by `give_unused`.
   block_map take_parked() noexcept { return std::exchange(parked_, {}); }
 
   /// Moves a stream's oldest and largest free blocks to the heap until it keeps at most
-  /// `keep_bytes`.
+  /// `keep_bytes`. Blocks behind no event stay. Only their own stream may use them without a wait
+  /// for the device, so no other thread takes them away.
   void flush(cache& from, std::size_t keep_bytes) {
-    moved_.clear();
+    auto const within = [&] { return from.cached_bytes <= keep_bytes; };
     {
       std::lock_guard const held{from.lock};
-      if (from.cached_bytes <= keep_bytes) { return; }
-      from.evict(keep_bytes, moved_);
+      if (within()) { return; }
     }
-    if (moved_.empty()) { return; }
     // One event for all blocks that move. A stream that takes one later finds the event passed most
     // likely, and need not wait. A failure to record costs time and no safety.
     try {
       if (streams_.nameable(from)) { streams_.record_event(from); }
     } catch (...) { ++unrecorded_; }
+    moved_.clear();
+    {
+      std::lock_guard const held{from.lock};
+      if (within()) { return; }
+      from.evict(keep_bytes, registry::covered(from), moved_);
+    }
     for (auto const& [block, class_index] : moved_) {
-      if (from.open || block.epoch <= from.event_epoch || !park(block.address, class_index)) {
-        store_.give(block.address, size_class::bytes(class_index),
-                    order_point{from.index, block.epoch});
-      }
+      store_.give(block.address, size_class::bytes(class_index),
+                  order_point{from.index, block.epoch});
     }
   }
 
@@ -166,10 +171,13 @@ class central_allocator {
       from.uncovered_bytes += bytes;
       epoch = from.epoch;
     }
-    store_.give(address, bytes, order_point{from.index, epoch});
     try {
       streams_.record_event(from);
-    } catch (...) { ++unrecorded_; }
+    } catch (...) {
+      ++unrecorded_;
+      return park(address, class_index);
+    }
+    store_.give(address, bytes, order_point{from.index, epoch});
   }
 
   void flush_all() {
@@ -184,8 +192,9 @@ class central_allocator {
     store_.give(address, bytes, {});
   }
 
-  /// The state as one clause, for messages.
-  std::string state() {
+  /// The state as one clause, for messages. Captures that the pool was not told of keep
+  /// `blocks_of_captures`.
+  std::string state(std::size_t blocks_of_captures) {
     std::size_t cached = 0;
     std::size_t open = 0;
     for (auto const& each : streams_.caches()) {
@@ -202,9 +211,12 @@ class central_allocator {
             describe_bytes(cached) + " kept by " + std::to_string(open) + " streams, " +
             describe_bytes(heap.free_bytes()) + " free in ranges of at most " +
             describe_bytes(heap.largest_range());
-    auto const of_graphs = parked_.size() + kept_for_graphs_.size();
-    if (of_graphs != 0) {
-      text += ", " + std::to_string(of_graphs) + " blocks of graphs that may still run";
+    if (!parked_.empty()) {
+      text += ", " + std::to_string(parked_.size()) + " blocks that wait for the device";
+    }
+    if (blocks_of_captures != 0) {
+      text += ", " + std::to_string(blocks_of_captures) +
+              " blocks of graphs that the pool was not told of";
     }
     if (heap.lost_bytes() != 0) {
       text += ", " + describe_bytes(heap.lost_bytes()) + " lost track of";
@@ -214,11 +226,15 @@ class central_allocator {
   }
 
  private:
+  std::uintptr_t take_ready(cache* to, std::size_t bytes) {
+    auto const found = store_.take(to, bytes, effort::ask);
+    return found == 0 && store_.join(bytes) ? store_.take(to, bytes, effort::ask) : found;
+  }
+
   pool const& options_;
   registry streams_;
   chunk_heap<Backend> store_;
   block_map parked_;
-  block_map kept_for_graphs_;
   std::vector<sized_block> moved_;
   std::uint64_t unrecorded_ = 0;
 };

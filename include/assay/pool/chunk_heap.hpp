@@ -38,9 +38,15 @@ enum class growth {
 /// Free memory that belongs to no stream, and growth. Guarded by the pool's mutex.
 ///
 /// A second lock, `upstream_`, lets one thread at a time call upstream. Growth and trim wait for
-/// `upstream_`, and call upstream, without the pool's mutex. docs/pool.md, "Growth and trim", has
-/// the steps. So all chunks in the heap are mapped, and an address is unmapped before it is mapped
-/// again. Reserved memory changes under `upstream_` alone, so `max_bytes` holds.
+/// `upstream_`, and call upstream, without the pool's mutex:
+/// - A thread that finds its block in a cache or in the heap never waits for `upstream_`.
+/// - Growth takes a block that another thread's growth has left meanwhile. Otherwise it takes the
+///   range that it extends out of the heap, and maps. Then, in one step, it adds the chunk and
+///   takes its block.
+/// - Trim takes free chunks out of the heap under both locks, and unmaps them under `upstream_`.
+///
+/// So all chunks in the heap are mapped, and an address is unmapped before it is mapped again.
+/// Reserved memory changes under `upstream_` alone, so `max_bytes` holds.
 template <pool_backend Backend>
 class chunk_heap {
  public:
@@ -90,18 +96,30 @@ class chunk_heap {
 
   /// A block for work on `to` (null: whatever stream), 0 if there is none.
   std::uintptr_t take(cache* to, std::size_t bytes, effort how) {
+    // A capture cannot wait, so it asks of all ranges.
+    auto const most = to == nullptr ? std::numeric_limits<int>::max() : tries;
     return noted(heap_.take(
-        bytes, tries, [&](auto const& range) { return ready(to, range, how); },
+        bytes, most, [&](auto const& range) { return ready(to, range, how); },
         [&](auto const& range) {
           if (how != effort::wait) { return; }
           for (auto const point : range.after) { streams_.require(*to, point); }
         }));
   }
 
-  /// Gives back a block. Its next use comes after `after`.
+  /// Makes one range of ready and of busy memory side by side where no range is large enough. False
+  /// if that changes nothing.
+  bool join(std::size_t bytes) noexcept {
+    auto const least = std::max(bytes, page_bytes);
+    return heap_.large().largest_range() < least && heap_.join();
+  }
+
+  /// Gives back a block. Its next use comes after `after`, which is `covered`.
   void give(std::uintptr_t address, std::size_t bytes, std::optional<order_point> after) noexcept {
     heap_.give(address, bytes, after);
   }
+
+  /// Counts a block that nothing can note.
+  void lose(std::size_t bytes) noexcept { heap_.lose(bytes); }
 
   /// A block from a new chunk, or from a chunk that another thread has reserved meanwhile; 0 if
   /// there can be none. Chunks are few: each has an eighth of all reserved memory, and at least
@@ -121,7 +139,9 @@ class chunk_heap {
 
   /// Collects the free pieces of slabs, and takes a block of them.
   std::uintptr_t from_slabs(cache* to, std::size_t bytes, effort how) {
-    return heap_.reclaim() == 0 ? 0 : take(to, bytes, how);
+    if (heap_.reclaim() == 0) { return 0; }
+    (void)join(bytes);
+    return take(to, bytes, how);
   }
 
   /// Returns chunks that are wholly free and out of use to upstream, the largest ranges first. At
@@ -148,9 +168,9 @@ class chunk_heap {
   }
 
   bool ready(cache* to, range_heap::range const& range, effort how) {
-    return std::all_of(range.after.begin(), range.after.end(), [&](order_point point) {
-      return how == effort::wait ? streams_.waitable(to, point) : streams_.passed(to, point, true);
-    });
+    return how == effort::wait ||
+           std::all_of(range.after.begin(), range.after.end(),
+                       [&](order_point point) { return streams_.passed(to, point, true); });
   }
 
   // The pool tries other means before it reserves more than this. The pool aims at a quarter beyond
@@ -288,6 +308,7 @@ class chunk_heap {
 
   // Ranges that may hold a whole chunk, and that nothing uses any more; the smallest first.
   std::vector<range_heap::iterator> idle_ranges() {
+    (void)heap_.join();
     auto found = heap_.large().chunk_ranges();
     std::erase_if(found, [&](auto each) { return !ready(nullptr, *each, effort::ask); });
     return found;

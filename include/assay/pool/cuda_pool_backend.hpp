@@ -16,6 +16,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -56,7 +57,7 @@ class cuda_pool_backend {
     device_guard const guard{place_};
     relaxed_capture_guard const relaxed;
     null_per_thread_ = id_of(nullptr) == id_of(cudaStreamPerThread);
-    token_->store(make_token());
+    waiting_->token.store(make_wait_token());
     if (mapped && mapped_range::supported(place)) {
       range_ = std::make_shared<mapped_range>(place, peer_access);
     }
@@ -95,6 +96,7 @@ class cuda_pool_backend {
     int device = 0;
     check(cudaStreamGetDevice(handle, &device));
     if (device == place_.id) { return; }
+    waiting_->others.fetch_or(std::uint64_t{1} << static_cast<unsigned>(device));
     throw std::invalid_argument("mr::pool: a stream of device " + std::to_string(device) +
                                 " for a pool of device " + std::to_string(place_.id) +
                                 ": open a pool for each device");
@@ -125,20 +127,23 @@ class cuda_pool_backend {
     return true;
   }
 
-  [[gnu::always_inline]] bool capturing(stream_type stream) const {
+  [[gnu::always_inline]] capture_state capturing(stream_type stream) const {
+    auto const state = [](bool captured) {
+      return captured ? capture_state::captured : capture_state::none;
+    };
     if (!is_default(stream.get())) [[likely]] {
       auto status = CU_STREAM_CAPTURE_STATUS_NONE;
       check(calls_.is_capturing(stream.get(), &status));
-      return status != CU_STREAM_CAPTURE_STATUS_NONE;
+      return state(status != CU_STREAM_CAPTURE_STATUS_NONE);
     }
     auto status = cudaStreamCaptureStatusNone;
     auto const code = cudaStreamIsCapturing(stream.get(), &status);
-    if (code == cudaErrorStreamCaptureImplicit) {  // the legacy stream, which another one captures
+    if (code == cudaErrorStreamCaptureImplicit) {
       (void)cudaGetLastError();
-      return true;
+      return capture_state::blocked;
     }
     check(code);
-    return status != cudaStreamCaptureStatusNone;
+    return state(status != cudaStreamCaptureStatusNone);
   }
 
   bool contiguous() const noexcept { return range_ != nullptr; }
@@ -171,28 +176,37 @@ class cuda_pool_backend {
     }
   }
 
-  /// Waits for all work of the device, of destroyed streams too. `cudaDeviceSynchronize` would end
-  /// the captures of other threads. `cudaFree` waits as well and, in the relaxed mode, ends none
-  /// (benchmarks/driver_calls.cu; a test keeps it).
+  /// Waits for all work of the device, also of destroyed streams, and of each device whose stream
+  /// was refused.
   void synchronize() const {
-    device_guard const guard{place_};
     relaxed_capture_guard const relaxed;
-    void* token = token_->exchange(nullptr);
-    if (token == nullptr) { token = make_token(); }
-    check(token != nullptr ? cudaFree(token) : cudaDeviceSynchronize());
-    token = token_->exchange(make_token());
+    wait_for_device(place_, waiting_->token.exchange(nullptr));
+    auto const others = waiting_->others.load();
+    for (int id = 0; id < 64; ++id) {
+      if ((others >> id & 1U) != 0) { wait_for_device(on::device{id}); }
+    }
+    device_guard const guard{place_};
+    void* const token = waiting_->token.exchange(make_wait_token());
     if (token != nullptr) { check(cudaFree(token)); }  // another thread waited meanwhile
   }
 
  private:
+  // Waits need a token, kept for a time when the card is full, and the other devices whose streams
+  // were refused, by a bit for each.
+  struct waits {
+    waits() = default;
+    waits(waits const&) = delete;
+    waits& operator=(waits const&) = delete;
+    ~waits() {
+      relaxed_capture_guard const relaxed;
+      check_noexcept(cudaFree(token.load()));
+    }
+    std::atomic<void*> token{nullptr};
+    std::atomic<std::uint64_t> others{0};
+  };
+
   static bool is_default(cudaStream_t handle) noexcept {
     return handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
-  }
-  // A small block to wait by, kept for a time when the card is full; null if it is full now.
-  static void* make_token() {
-    void* token = nullptr;
-    if (cudaMalloc(&token, 1) != cudaSuccess) { (void)cudaGetLastError(); }
-    return token;
   }
   static std::uint64_t id_of(cudaStream_t handle) {
     unsigned long long id = 0;
@@ -204,12 +218,7 @@ class cuda_pool_backend {
   detail::stream_calls calls_ = detail::stream_calls::find();
   bool null_per_thread_ = false;
   std::shared_ptr<mapped_range> range_;
-  std::shared_ptr<std::atomic<void*>> token_{new std::atomic<void*>{nullptr},
-                                             [](std::atomic<void*>* kept) {
-                                               relaxed_capture_guard const relaxed;
-                                               check_noexcept(cudaFree(kept->load()));
-                                               delete kept;
-                                             }};
+  std::shared_ptr<waits> waiting_ = std::make_shared<waits>();
 };
 
 static_assert(pool_backend<cuda_pool_backend>);
@@ -221,7 +230,8 @@ concept pool_upstream = std::copyable<R> && requires(R& resource, void* block, s
   resource.deallocate_sync(block, bytes, default_alignment);
 };
 
-/// Chunks from another resource. Its `std::bad_alloc` means that there is no more.
+/// Chunks from another resource. Exceptions that tell of too little memory, of whatever library,
+/// mean that there is no more.
 template <pool_upstream Upstream>
 class upstream_pool_backend : public cuda_pool_backend {
  public:
@@ -236,10 +246,14 @@ class upstream_pool_backend : public cuda_pool_backend {
     relaxed_capture_guard const relaxed;
     try {
       return reinterpret_cast<std::uintptr_t>(upstream_.allocate_sync(bytes, default_alignment));
-    } catch (std::bad_alloc const&) { return 0; }
+    } catch (std::exception const& cause) {
+      if (!is_out_of_memory(cause)) { throw; }
+      return 0;
+    }
   }
   void deallocate(std::uintptr_t chunk, std::size_t bytes) noexcept {
     nvtx_range const here{"mr::pool give back", category::allocation, bytes};
+    device_guard const guard{place(), std::nothrow};
     relaxed_capture_guard const relaxed;
     upstream_.deallocate_sync(reinterpret_cast<void*>(chunk), bytes, default_alignment);
   }

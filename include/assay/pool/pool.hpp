@@ -60,9 +60,10 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
 
   basic_pool_resource(Backend backend, pool const& options);
 
-  /// Throws `mr::out_of_memory` with the pool's state.
+  /// Throws `mr::out_of_memory` with the pool's state, and `std::logic_error` in a child of a fork.
   void* allocate(::cuda::stream_ref stream, std::size_t bytes,
                  std::size_t alignment = default_alignment);
+  /// A block that comes back on a stream of another device is free after a wait for both devices.
   void deallocate(::cuda::stream_ref stream, void* block, std::size_t bytes,
                   std::size_t alignment = default_alignment) noexcept;
 
@@ -78,7 +79,8 @@ class basic_pool_resource : public device_calls<basic_pool_resource<Backend>> {
   /// Call it for each stream of a capture before the capture begins: `allocate` on a captured
   /// stream throws `std::logic_error` without it. A block that is given back on the stream until
   /// `end()` is the graph's until the hold goes. So is a block that was allocated on it and is
-  /// given back later. Throws `std::logic_error` on a stream that is captured already.
+  /// given back later. A block that several graphs use stays until the last of their holds goes.
+  /// Throws `std::logic_error` on a stream that is captured already.
   capture_hold capture(::cuda::stream_ref stream);
 
   /// Counts blocks, which are up to 1/8 larger than requests. `peak_bytes` includes the caches of

@@ -19,8 +19,9 @@ namespace assay::mr {
 /// `piece_bytes(bytes)` and a last one of the rest; `deallocate` takes pieces that lie side by
 /// side. `allocate` puts memory at the address that it is given, where that is not 0 and its room
 /// not taken. `synchronize` waits for all work of the device. No call may
-/// disturb a capture. One thread at a time calls `allocate` and `deallocate`. `capturing` says
-/// whether the stream is captured. `thread_token` is the number of this thread, never 0.
+/// disturb a capture. One thread at a time calls `allocate` and `deallocate`. `thread_token` is the
+/// number of this thread, never 0. `synchronize` also waits for each device whose stream
+/// `require_own` has refused.
 template <class B>
 concept pool_backend =
     requires(B& backend, typename B::stream_type stream, typename B::event_type event,
@@ -34,7 +35,7 @@ concept pool_backend =
       backend.record(event, stream);
       backend.wait(stream, event);
       { backend.query(event) } -> std::same_as<bool>;
-      { backend.capturing(stream) } -> std::same_as<bool>;
+      { backend.capturing(stream) } -> std::same_as<capture_state>;
       { backend.contiguous() } noexcept -> std::same_as<bool>;
       { backend.piece_bytes(bytes) } noexcept -> std::same_as<std::size_t>;
       { backend.allocate(bytes, address) } -> std::same_as<std::uintptr_t>;

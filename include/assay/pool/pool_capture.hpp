@@ -40,11 +40,13 @@ struct pool_capture {
   block_map blocks;
 };
 
-/// The captures of all graphs that exist. Guarded by the pool's mutex, but for `any_live()`.
+/// The captures of all graphs that exist. A block may be in several: each graph that uses it keeps
+/// it. Guarded by the pool's mutex, but for `any_live()`.
 template <class Cache>
 class capture_set {
  public:
   using capture = pool_capture<Cache>;
+  using block = typename capture::block;
 
   /// True if a block that belongs to a graph may be given back: frees look for it here then.
   bool any_live() const noexcept { return live_.load(std::memory_order_relaxed) != 0; }
@@ -59,42 +61,46 @@ class capture_set {
     });
     return at == all_.end() ? nullptr : *at;
   }
-  /// The capture that is open alone; null if there is none, or more than one.
-  capture* only_open() const noexcept {
-    capture* found = nullptr;
-    for (auto* const each : all_) {
-      if (!each->open) { continue; }
-      if (found != nullptr) { return nullptr; }
-      found = each;
-    }
-    return found;
-  }
+  /// Stands for all captures that the pool was not told of. The pool does not learn when their
+  /// graphs end, so it keeps their blocks.
+  capture& untold() noexcept { return untold_; }
 
   void count_live() noexcept { live_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Notes that a block is live no more; false if no graph owns it as a live one.
-  /// `by` is the open capture of the stream of this free, if it has one.
-  bool mark_freed(std::uintptr_t address, capture const* by) noexcept {
+  /// Takes a block back that a graph uses: one that was allocated in a capture, or is given back in
+  /// the capture `by` (null: in none). False, without effect, where no graph uses it. Throws, if it
+  /// does, before it changes anything.
+  ///
+  /// A graph's own requests do not get a block from before its capture: a replay on another stream
+  /// does not come after the work from before.
+  bool give_back(std::uintptr_t address, unsigned class_index, capture* by) {
+    if (by != nullptr) { by->blocks.emplace(address, block{class_index, false, false}); }
+    bool found = by != nullptr;
     for (auto* const each : all_) {
       auto const at = each->blocks.find(address);
       if (at == each->blocks.end() || !at->second.live) { continue; }
       at->second.live = false;
       at->second.reusable = each == by;
       live_.fetch_sub(1, std::memory_order_relaxed);
-      return true;
+      found = true;
     }
-    return false;
+    return found;
   }
 
-  /// Forgets a capture; its live blocks are ordinary ones from here, and its no more.
+  /// Forgets a capture, its live blocks, which are ordinary ones from here, and its blocks that
+  /// other graphs use. The rest is free.
   void remove(capture& one) noexcept {
     std::erase(all_, &one);
-    live_.fetch_sub(std::erase_if(one.blocks, [](auto const& each) { return each.second.live; }),
-                    std::memory_order_relaxed);
+    std::erase_if(one.blocks, [&](auto const& each) {
+      if (each.second.live) { live_.fetch_sub(1, std::memory_order_relaxed); }
+      auto const keeps = [&](capture const* of) { return of->blocks.contains(each.first); };
+      return each.second.live || keeps(&untold_) || std::any_of(all_.begin(), all_.end(), keeps);
+    });
   }
 
  private:
   std::vector<capture*> all_;
+  capture untold_{nullptr, false, {}};
   std::atomic<std::uint64_t> live_{0};
 };
 

@@ -21,7 +21,8 @@ namespace assay::mr {
 ///
 /// Invariants:
 ///  1. A free block is in one place: a list of a stream's cache, the central heap (large blocks'
-///     part, or slabs), a capture, parked behind a graph, or with the thread that extends it.
+///     part, or slabs), parked until a wait for the device, or with the thread that extends it. Or
+///     the captures of all graphs that use the block have it.
 ///  2. Work on a stream may reuse a block of the stream's cache at once: in stream order the last
 ///     use of the block comes before its `deallocate` call.
 ///  3. `allocate` takes a block from a cache only if the stream's number is the one that the cache
@@ -31,7 +32,8 @@ namespace assay::mr {
 ///  4. A range of the heap carries points (cache, epoch), one for each stream that freed a part. A
 ///     stream may reuse the range once each point is in order. Its own frees are, by (2). Another
 ///     stream's free is in order behind an event that was recorded after the free, or once the
-///     host knows that the work is over.
+///     host knows that the work is over. A block behind no event stays out of the heap, so the heap
+///     serves every stream without a wait of the host.
 ///  5. No stream is named but by the call that was given it (unless handles are trusted).
 ///  6. The lock of a cache is held for a few instructions, never together with another's and never
 ///     across a call of the backend. Order of locks: the pool's mutex, then one cache's.
@@ -43,7 +45,7 @@ template <pool_backend Backend>
 class pool_core : pool_parts<Backend> {
   using parts = pool_parts<Backend>;
   using parts::backend_, parts::captures_, parts::central_, parts::mutex_, parts::options_;
-  using parts::keep_for_graph, parts::resolve, parts::take_held, parts::wait_for_work;
+  using parts::forked, parts::refuse_fork, parts::resolve, parts::take_held, parts::wait_for_work;
   using typename parts::turn;
 
  public:
@@ -60,6 +62,7 @@ class pool_core : pool_parts<Backend> {
     if (bytes == 0) [[unlikely]] { return nullptr; }
     auto const class_index = size_class::of(bytes);
     try {
+      refuse_fork();
       auto address = allocate_cached(stream, class_index);
       if (address == 0) { address = allocate_slow(stream, class_index); }
       return reinterpret_cast<void*>(address);
@@ -69,20 +72,22 @@ class pool_core : pool_parts<Backend> {
     }
   }
 
-  /// Does not fail: a block that cannot be noted stays out of use until the pool goes.
+  /// Does not fail: a block that cannot be put in the order of its stream waits for the device.
   [[gnu::always_inline]] void deallocate(stream_type stream, void* block,
                                          std::size_t bytes) noexcept {
     if (block == nullptr) [[unlikely]] { return; }
+    auto const address = reinterpret_cast<std::uintptr_t>(block);
+    auto const class_index = size_class::of(bytes);
     try {
-      give_back(stream, reinterpret_cast<std::uintptr_t>(block), size_class::of(bytes));
-    } catch (...) { unnoted_blocks_.fetch_add(1, std::memory_order_relaxed); }
+      give_back(stream, address, class_index);
+    } catch (...) { give_back_late(stream, address, class_index); }
   }
 
   /// Gives the blocks of a stream that is about to be destroyed to others, which will wait for its
   /// work so far. Throws `std::logic_error` while it is captured or a hold is open for it.
   void release(stream_type stream) {
     turn const now{*this};
-    if (captures_.of(backend_.key(stream)) != nullptr || backend_.capturing(stream)) {
+    if (captures_.of(backend_.key(stream)) != nullptr || is_captured(stream)) {
       throw std::logic_error("mr::pool: release of a stream that is being captured: end() first");
     }
     auto& mine = resolve(stream);
@@ -90,17 +95,17 @@ class pool_core : pool_parts<Backend> {
     central_.streams().close(mine);
   }
 
-  /// Gathers what streams keep, waits for the device, and returns free pieces of chunks (pages,
+  /// Waits for the device, gathers what streams keep, and returns free pieces of chunks (pages,
   /// where chunks are mapped) to upstream while the initial bytes stay. Says how many bytes that
   /// was. Other threads are served meanwhile.
   std::size_t trim() {
+    wait_for_work();
     for (std::size_t i = 0;; ++i) {
       turn const now{*this};
       auto const& all = central_.streams().caches();
       if (i == all.size()) { break; }
       central_.flush(*all[i], 0);
     }
-    wait_for_work();
     turn const now{*this};
     return central_.trim(options_.initial_bytes);
   }
@@ -111,8 +116,9 @@ class pool_core : pool_parts<Backend> {
     std::lock_guard const lock{mutex_};
     auto all = central_.count();
     all.failures = failures_.load(std::memory_order_relaxed);
-    all.deallocations += frees_of_graphs_;
-    all.live_bytes -= bytes_of_graphs_;
+    all.deallocations += uncached_frees_;
+    all.live_bytes -= uncached_bytes_;
+    all.late_frees = late_frees_;
     return all;
   }
 
@@ -120,7 +126,7 @@ class pool_core : pool_parts<Backend> {
   /// `std::logic_error` if the stream is captured already: an event would be the graph's.
   std::unique_ptr<capture_type> begin_capture(stream_type stream) {
     turn const now{*this};
-    if (captures_.of(backend_.key(stream)) != nullptr || backend_.capturing(stream)) {
+    if (captures_.of(backend_.key(stream)) != nullptr || is_captured(stream)) {
       throw std::logic_error("mr::pool: the stream is being captured already");
     }
     captures_.reserve_one();
@@ -148,14 +154,18 @@ class pool_core : pool_parts<Backend> {
     central_.park(capture.blocks);
   }
 
-  /// Blocks that could not be noted as free, and stay out of use until the pool goes.
-  std::uint64_t unnoted_blocks() const noexcept {
-    return unnoted_blocks_.load(std::memory_order_relaxed);
+  /// Memory that the host has no memory to note, and that stays out of use until the pool goes.
+  std::size_t lost_bytes() {
+    std::lock_guard const lock{mutex_};
+    return central_.lost_bytes();
   }
 
  private:
-  bool captured(stream_type stream) const {
-    return !options_.trust_handles && backend_.capturing(stream);
+  bool is_captured(stream_type stream) const {
+    return backend_.capturing(stream) != capture_state::none;
+  }
+  capture_state state_of(stream_type stream) const {
+    return options_.trust_handles ? capture_state::none : backend_.capturing(stream);
   }
 
   // A block of the stream's own cache; 0 if there is none, or the cache is another stream's.
@@ -165,7 +175,7 @@ class pool_core : pool_parts<Backend> {
     if (mine == nullptr || class_index >= first_large_) [[unlikely]] { return 0; }
     std::uint64_t id = 0;
     if (!options_.trust_handles) {
-      if (backend_.capturing(stream)) [[unlikely]] { return 0; }
+      if (is_captured(stream)) [[unlikely]] { return 0; }
       id = backend_.identify(stream);
     }
     std::lock_guard const held{mine->lock};
@@ -183,7 +193,7 @@ class pool_core : pool_parts<Backend> {
         if (again) {
           throw out_of_memory("mr::pool: no room for " +
                               describe_bytes(size_class::bytes(class_index)) + ": " +
-                              central_.state());
+                              central_.state(captures_.untold().blocks.size()));
         }
       }
       wait_for_work();
@@ -198,10 +208,13 @@ class pool_core : pool_parts<Backend> {
     }
     auto const key = backend_.key(stream);
     if (captures_.of(key) != nullptr) { return take_held(key, class_index); }
-    if (captured(stream)) {
+    if (auto const state = state_of(stream); state != capture_state::none) {
       throw std::logic_error(
-          "mr::pool: allocate on a stream that is being captured, of which the pool was not told: "
-          "call capture(stream) for each stream of a capture before it begins");
+          state == capture_state::captured
+              ? "mr::pool: allocate on a stream that is being captured, of which the pool was not "
+                "told: call capture(stream) for each stream of a capture before it begins"
+              : "mr::pool: allocate on the legacy default stream, while a stream that waits for it "
+                "is being captured: capture a stream made with cudaStreamNonBlocking");
     }
     auto& mine = resolve(stream);
     {
@@ -220,8 +233,8 @@ class pool_core : pool_parts<Backend> {
                                         unsigned class_index) {
     auto const key = backend_.key(stream);
     auto* const mine = central_.streams().find(key);
-    if (mine == nullptr || class_index >= first_large_ || captures_.any_live() || captured(stream))
-        [[unlikely]] {
+    if (mine == nullptr || class_index >= first_large_ || captures_.any_live() ||
+        state_of(stream) != capture_state::none) [[unlikely]] {
       return give_back_slow(stream, address, class_index);
     }
     bool pushed = false;
@@ -244,15 +257,13 @@ class pool_core : pool_parts<Backend> {
                                         unsigned class_index) {
     {
       turn const now{*this};
-      auto const key = backend_.key(stream);
-      auto* const hold = captures_.of(key);
-      bool const is_captured = captured(stream);
-      bool const of_graph = captures_.mark_freed(address, hold);
-      if (of_graph || is_captured || hold != nullptr) {
-        if (!of_graph) { keep_for_graph(hold, address, class_index); }
-        ++frees_of_graphs_;
-        bytes_of_graphs_ += size_class::sizes[class_index];
-        return;
+      auto* hold = captures_.of(backend_.key(stream));
+      auto const state = state_of(stream);
+      if (hold == nullptr && state == capture_state::captured) { hold = &captures_.untold(); }
+      bool const of_graph = captures_.give_back(address, class_index, hold);
+      if (of_graph || state == capture_state::blocked) {
+        if (!of_graph) { central_.park(address, class_index); }
+        return count_uncached_free(class_index);
       }
       auto& mine = resolve(stream);
       if (class_index >= first_large_) { return central_.give_large(mine, address, class_index); }
@@ -261,6 +272,29 @@ class pool_core : pool_parts<Backend> {
       if (!is_due(mine)) { return; }
     }
     attend(stream);
+  }
+
+  // Takes a block back whose free has failed before anything noted it. If its stream is captured,
+  // or cannot be asked, a graph may use the block.
+  [[gnu::noinline, gnu::cold]] void give_back_late(stream_type stream, std::uintptr_t address,
+                                                   unsigned class_index) noexcept {
+    if (forked()) { return; }
+    auto* graph = &captures_.untold();
+    try {
+      if (state_of(stream) != capture_state::captured) { graph = nullptr; }
+    } catch (...) {  // then it may be
+    }
+    std::lock_guard const lock{mutex_};
+    ++late_frees_;
+    count_uncached_free(class_index);
+    try {
+      if (captures_.give_back(address, class_index, graph)) { return; }
+      central_.park(address, class_index);
+    } catch (...) { central_.lose(size_class::bytes(class_index)); }
+  }
+  void count_uncached_free(unsigned class_index) noexcept {
+    ++uncached_frees_;
+    uncached_bytes_ += size_class::sizes[class_index];
   }
 
   bool is_due(cache const& mine) const noexcept {
@@ -287,8 +321,8 @@ class pool_core : pool_parts<Backend> {
   unsigned const first_large_ =
       std::min(size_class::of(options_.stream_cache_bytes / 8 + 1), size_class::count);
   std::atomic<std::uint64_t> failures_{0};
-  std::uint64_t frees_of_graphs_ = 0, bytes_of_graphs_ = 0;  // not counted in a cache
-  std::atomic<std::uint64_t> unnoted_blocks_{0};
+  std::uint64_t uncached_frees_ = 0, uncached_bytes_ = 0;  // not counted in a cache
+  std::uint64_t late_frees_ = 0;
 };
 
 }  // namespace assay::mr

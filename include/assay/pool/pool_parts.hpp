@@ -3,6 +3,7 @@
 /// Internal to mr::pool: what the pool's mutex guards, and waiting for work without it.
 #pragma once
 
+#include <assay/memory/thread_identity.hpp>
 #include <assay/pool/central_allocator.hpp>
 #include <assay/pool/pool_capture.hpp>
 
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -26,11 +28,14 @@ class pool_parts {
   pool_parts(Backend backend, pool const& options)
       : backend_(std::move(backend)),
         options_(bounded(options)),
-        central_(backend_, options_, mutex_) {}
+        central_(backend_, options_, mutex_) {
+    watch_forks();
+  }
   pool_parts(pool_parts const&) = delete;
   pool_parts& operator=(pool_parts const&) = delete;
-  /// Waits for the device.
+  /// Waits for the device. In the child of a fork the memory is the parent's.
   ~pool_parts() {
+    if (forked()) { return; }
     try {
       if (central_.reserved_bytes() > 0) { backend_.synchronize(); }
     } catch (...) {  // the device has failed: nothing runs on it any more
@@ -85,6 +90,15 @@ class pool_parts {
     }
   }
 
+  /// True in a child that was forked after the pool was made, where CUDA does not work.
+  bool forked() const noexcept { return forks_ != forks(); }
+  void refuse_fork() const {
+    if (!forked()) [[likely]] { return; }
+    throw std::logic_error(
+        "mr::pool: allocate in a process that was forked after the pool was opened: CUDA does not "
+        "work there. Fork first, or start the process by exec");
+  }
+
   /// A block of a graph for its captured stream; 0 if there is none unless work ends, or if the
   /// capture has ended meanwhile. Needs the mutex.
   std::uintptr_t take_held(stream_key const& key, unsigned class_index) {
@@ -114,16 +128,6 @@ class pool_parts {
     return found;
   }
 
-  /// Keeps a block from before a capture that was freed in it: the graph uses it as long as it can
-  /// replay. The graph's own requests do not get it, since a replay on another stream does not come
-  /// after the work from before the capture. Without a hold the pool does not learn when the graph
-  /// ends, and keeps the block.
-  void keep_for_graph(capture_type* hold, std::uintptr_t address, unsigned class_index) {
-    auto* const keeper = hold != nullptr ? hold : captures_.only_open();
-    auto& kept = keeper != nullptr ? keeper->blocks : central_.kept_for_graphs();
-    kept.emplace(address, typename capture_type::block{class_index, false, false});
-  }
-
   static pool bounded(pool options) noexcept {
     if (options.max_bytes == 0) { options.max_bytes = std::numeric_limits<std::size_t>::max(); }
     return options;
@@ -131,6 +135,7 @@ class pool_parts {
 
   Backend backend_;
   pool const options_;
+  std::uint64_t const forks_ = forks();
   capture_set<cache> captures_;
   std::mutex waiting_;            // never locked by a thread that holds `mutex_`
   alignas(64) std::mutex mutex_;  // apart from what every call reads

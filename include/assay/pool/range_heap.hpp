@@ -154,12 +154,18 @@ class range_heap {
   }
 
   /// Gives back a range that may be reused once all of `after` has passed. Needs memory of the host
-  /// only for a range without neighbours, or beside ranges that wait for other caches.
+  /// only for a range without neighbours, or beside ranges that wait for other caches. A range that
+  /// waits for nothing stays apart from those that wait, and so stays ready, until `join`.
   void insert(std::uintptr_t address, std::size_t bytes, std::span<order_point const> after) {
     auto const high = by_address_.lower_bound(address);
     auto const low = high == by_address_.begin() ? by_address_.end() : std::prev(high);
-    bool const joins_high = high != by_address_.end() && joins(address + bytes, high->address);
-    bool const joins_low = low != by_address_.end() && joins(low->address + low->bytes, address);
+    auto const alike = [&](iterator other, bool beside) {
+      bool const both = beside && other->after.empty() == after.empty();
+      apart_ = apart_ || both != beside;
+      return both;
+    };
+    bool const joins_high = alike(high, high != none() && joins(address + bytes, high->address));
+    bool const joins_low = alike(low, low != none() && joins(low->address + low->bytes, address));
     if (joins_low && absorb(low->after, after)) {
       auto joined = low->bytes + bytes;
       if (joins_high && absorb(low->after, high->after)) {
@@ -172,6 +178,23 @@ class range_heap {
       return change(high, address, high->bytes + bytes);
     }
     emplace(address, bytes, after);
+  }
+
+  /// Joins neighbours that stand apart; false if there are none.
+  bool join() noexcept {
+    if (!std::exchange(apart_, false)) { return false; }
+    for (auto low = by_address_.begin(); low != none();) {
+      auto const high = std::next(low);
+      if (high == none() || !joins(low->address + low->bytes, high->address) ||
+          !absorb(low->after, high->after)) {
+        low = high;
+        continue;
+      }
+      auto const bytes = low->bytes + high->bytes;
+      erase(high);
+      change(low, low->address, bytes);
+    }
+    return true;
   }
 
   /// The first range of at least `bytes`, from the smallest up, that `accept` takes among `tries`.
@@ -195,9 +218,8 @@ class range_heap {
   }
   iterator none() noexcept { return by_address_.end(); }
 
-  /// Cuts `bytes` off the end of a range. Where there is room for that, the block begins at a
-  /// multiple of `alignment` (a power of two). Throws, if it does, before it
-  /// changes anything; never where `alignment` is 1: no node is made then.
+  /// Cuts `bytes` off the end of a range. If there is room, the block begins at a multiple of
+  /// `alignment`, a power of two. Throws before it changes anything, and never for 1.
   std::uintptr_t take(iterator from, std::size_t bytes, std::size_t alignment = 1) {
     auto const end = from->address + from->bytes;
     auto const aligned = (end - bytes) & ~(alignment - 1);
@@ -322,6 +344,7 @@ class range_heap {
   std::size_t chunk_bytes_ = 0;
   std::size_t least_chunk_ = std::numeric_limits<std::size_t>::max();
   bool join_chunks_;
+  bool apart_ = false;  // there may be neighbours that `join` joins
 };
 
 }  // namespace assay::mr

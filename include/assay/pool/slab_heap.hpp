@@ -40,6 +40,8 @@ class slab_heap {
     return std::max(large_.largest_range(), small_.largest_range());
   }
   std::size_t lost_bytes() const noexcept { return lost_bytes_; }
+  /// Counts memory that nothing can note.
+  void lose(std::size_t bytes) noexcept { lost_bytes_ += bytes; }
 
   /// Cuts a block of a size from a range that `accept(range)` takes, from the smallest up, after
   /// `before(range)`; 0 if there is none among `tries`. Ranges in slabs serve
@@ -103,9 +105,16 @@ class slab_heap {
     } catch (std::bad_alloc const&) { lost_bytes_ += bytes; }
   }
 
+  /// Joins free ranges side by side of which only one is ready; false if there are none.
+  bool join() noexcept {
+    bool const joined = small_.join();
+    return large_.join() || joined;
+  }
+
   /// Returns free pieces of slabs to the large blocks' heap; says how many bytes.
   std::size_t reclaim() {
     std::size_t returned = 0;
+    (void)small_.join();
     for (auto const each : small_.chunk_ranges()) {
       auto const whole = small_.free_chunks(each);
       if (whole.bytes == 0) { continue; }

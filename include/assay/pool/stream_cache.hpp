@@ -53,6 +53,15 @@ struct stream_key {
   bool operator==(stream_key const&) const = default;
 };
 
+/// How a stream is captured.
+enum class capture_state {
+  none,
+  captured,
+  /// The legacy default stream beside a capture of a stream that waits for it. It is not captured
+  /// itself, but work on it would end that capture.
+  blocked,
+};
+
 /// The key of the calling thread's default stream.
 inline stream_key thread_key() noexcept {
   auto const& me = this_thread();
@@ -130,12 +139,18 @@ struct stream_cache {
     count_deallocation(block_bytes);
   }
 
-  /// Moves the oldest and largest free blocks out until at most `keep_bytes` stay.
-  void evict(std::size_t keep_bytes, std::vector<sized_block>& into) {
+  /// Moves the oldest and largest free blocks out until at most `keep_bytes` stay, but no block
+  /// that was freed after `last_epoch`.
+  void evict(std::size_t keep_bytes, std::uint64_t last_epoch, std::vector<sized_block>& into) {
     auto const evicted = [&](unsigned class_index, std::size_t kept_bytes) -> std::size_t {
+      auto const& list = lists[class_index];
+      if (list.empty()) { return 0; }  // most are
+      auto const later = std::partition_point(list.begin(), list.end(), [&](auto const& each) {
+        return each.epoch <= last_epoch;
+      });
       auto const bytes = size_class::sizes[class_index];
-      if (lists[class_index].empty()) { return 0; }  // most are
-      return std::min(lists[class_index].size(), (kept_bytes - keep_bytes + bytes - 1) / bytes);
+      return std::min(static_cast<std::size_t>(later - list.begin()),
+                      (kept_bytes - keep_bytes + bytes - 1) / bytes);
     };
     std::size_t blocks = 0;
     auto left = cached_bytes;

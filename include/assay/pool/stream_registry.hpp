@@ -160,18 +160,17 @@ class stream_registry {
     return true;
   }
 
-  /// True if `point` has passed for `consumer`, or an event can be waited for.
-  bool waitable(cache const* consumer, order_point point) {
-    auto const& source = *caches_[point.cache];
-    return passed(consumer, point, false) || source.event_epoch >= point.epoch || nameable(source);
+  /// The last epoch whose frees come before an event, or before now. Only such frees are points in
+  /// the heap, so a stream can wait for each of these points, and the host need not.
+  static std::uint64_t covered(cache const& of) noexcept {
+    return std::max(of.event_epoch, of.completed);
   }
 
-  /// Makes work submitted to `consumer` from now on come after `point`, which is `waitable`.
+  /// Makes work submitted to `consumer` from now on come after `point`, which is `covered`.
   void require(cache& consumer, order_point point) {
     if (passed(&consumer, point, false)) { return; }
     auto& source = *caches_[point.cache];
     if (consumer.seen.size() < caches_.size()) { consumer.seen.resize(caches_.size()); }
-    if (source.event_epoch < point.epoch) { record_event(source); }
     backend_.wait(*consumer.stream, *source.event);
     consumer.seen[point.cache] = source.event_epoch;
     ++waits_;
@@ -182,7 +181,7 @@ class stream_registry {
     if (&of == present_) { return true; }
     if (!trust_handles_ || !of.open || of.captured) { return false; }
     if (of.key.token != 0 && of.key.token != backend_.thread_token()) { return false; }
-    return !backend_.capturing(*of.stream);
+    return backend_.capturing(*of.stream) == capture_state::none;
   }
 
   /// Records the cache's event, so that all frees so far come before it.

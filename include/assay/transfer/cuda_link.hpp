@@ -48,8 +48,12 @@ class cuda_link {
   void synchronize(stream_type on) const { check(cudaStreamSynchronize(on.get())); }
 
   /// Waits for the work, which may have failed.
-  void drain(stream_type on) const noexcept { check_noexcept(cudaStreamSynchronize(on.get())); }
+  void drain(stream_type on) const noexcept {
+    relaxed_capture_guard const relaxed;  // destructors drain
+    check_noexcept(cudaStreamSynchronize(on.get()));
+  }
   void drain(event_type const& mark) const noexcept {
+    relaxed_capture_guard const relaxed;
     check_noexcept(cudaEventSynchronize(mark.get()));
   }
 

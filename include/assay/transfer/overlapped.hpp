@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -87,9 +88,9 @@ class overlap_planner {
     bool const remembered = find(size) != jobs_.end();
     try {
       run_planned();
-    } catch (mr::out_of_memory const&) {
+    } catch (std::exception const& cause) {
       // The plan is of a time when more memory was free. Nothing of the job has begun.
-      if (!remembered) { throw; }
+      if (!remembered || !mr::is_out_of_memory(cause)) { throw; }
       jobs_.pop_back();
       run_planned();
     }
