@@ -12,10 +12,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace assay::comm::detail {
 
@@ -91,6 +93,28 @@ class failure_board {
     std::lock_guard const lock{mutex_};
     return std::adjacent_find(calls_.begin(), calls_.begin() + ranks, std::not_equal_to<>{}) !=
            calls_.begin() + ranks;
+  }
+
+  /// Waits for the devices of all ranks before the engine's memory goes. Ends all waits first where
+  /// ranks have been asked for an operation and another was not, or where a device has failed, for
+  /// which the others would wait without end. `failure(rank)` has the error of a device that has
+  /// failed by now, and `wait(rank)` waits for the device; null: none. A failed device is named on
+  /// stderr, since a destructor cannot throw.
+  template <class Device, class Failure, class Wait>
+  void end(int ranks, Device const& device, Failure const& failure, Wait const& wait) noexcept {
+    if (awaits_a_call(ranks)) { stop(stopped_by::abort); }
+    std::array<bool, max_ranks> named{};
+    auto const look = [&](int rank, char const* error) {
+      if (error == nullptr) { return; }
+      stop(stopped_by::abort);
+      if (std::exchange(named[static_cast<std::size_t>(rank)], true)) { return; }
+      (void)std::fprintf(stderr,
+                         "comm::all_reduce: device %d of rank %d has failed (%s): all waits are "
+                         "ended, results are worthless\n",
+                         device(rank), rank, error);
+    };
+    for (int rank = 0; rank < ranks; ++rank) { look(rank, failure(rank)); }
+    for (int rank = 0; rank < ranks; ++rank) { look(rank, wait(rank)); }
   }
 
   void clear() {
