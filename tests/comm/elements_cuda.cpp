@@ -84,7 +84,7 @@ TEST_CASE("every rank divides a message in the same way, whatever its own buffer
     auto const aligned = comm::detail::own_grid(memory.data(), memory.data(), count);
     CHECK(aligned.wide);
     for (std::size_t late = 1; late < 4; ++late) {
-      auto other = comm::detail::own_grid<float>(memory.data() + late, memory.data(), count);
+      auto other = comm::detail::own_grid(memory.data() + late, memory.data() + late, count);
       CHECK_FALSE(other.wide);
       other.wide = true;
       CHECK(other == aligned);
