@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What does an all-reduce of float sums cost from 1 KiB to 1 GiB, in graphs of 20 operations? Ours
 // with its automatic choice runs beside NCCL with plain buffers and with symmetric windows.
+// And called without a graph, up to 16 MiB: on the device, and on the host's thread of each rank?
 // Predicts for 2 GPUs: 3.3 us to 16 KiB, 4.0 at 64 KiB, 4.5 at 256 KiB, 6.5 at 1 MiB, 15 at 4 MiB,
 // 50 at 16 MiB, 352 GB/s of busbw from 64 MiB: 1.4 to 2 times the better mode of NCCL in between.
 // For 4: 3.8, 5.5, 6.5, 9, 22, 78 us and 360 GB/s. In place 2 % more. On all GPUs; ASSAY_RANKS=N
-// takes the first N.
+// takes the first N. A call takes the host at most 2 us with a thread for each of 2 or 4 GPUs.
 // Beside them kernels that push as many bytes as an all-reduce must and do nothing else: the limit.
 // assay-may-use: nccl
 
@@ -24,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -38,7 +40,17 @@ using examples::contender;
 using engine_type = comm::all_reduce;
 
 constexpr int operations = 20;  ///< in a graph
+/// Without a graph; held behind a latch they fit into the queue of every contender.
+constexpr int calls = 50;
+constexpr std::size_t most_called_bytes = std::size_t{16} << 20U;
 constexpr std::uint64_t seed = 20261121;
+
+/// One rank's call of some contender.
+struct caller {
+  std::string name;
+  std::function<void(int, ::cuda::stream_ref)> call;
+  std::vector<double> device, host;  ///< seconds of a call, one for each repetition
+};
 
 /// A contender at one size: its graphs, right results, and its times.
 struct entrant {
@@ -119,6 +131,61 @@ class bench {
                 made["ours_algorithm"].get<std::string>().c_str(),
                 made["ours_in_place_us"].get<double>(), made["pushed_us"].get<double>(),
                 made["pushed_how"].get<std::string>().c_str());
+    std::fflush(stdout);
+    return made;
+  }
+
+  /// Calls without graphs at one size. The streams are held until all ranks have made their calls:
+  /// the host's time is that of its slowest thread, and no device waits for the host. Ours is also
+  /// called with each rank's own buffers alone.
+  report::document without_graphs(std::size_t bytes) {
+    auto const count = bytes / sizeof(float);
+    std::vector<caller> all;
+    for (auto& each : all_) {
+      auto const buffers = each.arrays->out_of_place();
+      all.push_back({each.name,
+                     [&each, buffers, count](int rank, ::cuda::stream_ref on) {
+                       each.enqueue(rank, on, buffers, count, comm::reduction::sum);
+                     },
+                     {},
+                     {}});
+    }
+    auto const own = arrays_->out_of_place();
+    all.push_back({"ours_own",
+                   [this, own, count](int rank, ::cuda::stream_ref on) {
+                     auto const r = static_cast<std::size_t>(rank);
+                     engine_->enqueue(rank, on, own.in[r], own.out[r], count, comm::reduction::sum);
+                   },
+                   {},
+                   {}});
+    for (int i = -1; i < (quick_ ? 3 : 31); ++i) {
+      for (auto& each : all) {
+        auto const took = team_.time([&](int rank, ::cuda::stream_ref on) {
+          for (int k = 0; k < calls; ++k) { each.call(rank, on); }
+        });
+        if (i < 0) { continue; }  // the warm-up
+        each.device.push_back(took.gpu / calls);
+        each.host.push_back(took.submit / calls);
+      }
+    }
+    arrays_->poison();
+    team_.run([&](int rank, ::cuda::stream_ref on) { all.back().call(rank, on); });
+    team_.synchronize();
+    require_right(all_.front(), arrays_->wrong(count, comm::reduction::sum), count);
+    report::document made{{"bytes", bytes}, {"kib", bytes >> 10U}, {"calls", calls}};
+    std::printf("%12zu B, no graph", bytes);
+    for (auto const& each : all) {
+      auto const device = stats::summarise(each.device);
+      auto const host = stats::summarise(each.host);
+      made.update(report::document{{each.name + "_us", device.median * 1e6},
+                                   {each.name + "_host_us", host.median * 1e6},
+                                   {each.name + "_host_q1_us", host.q1 * 1e6},
+                                   {each.name + "_host_q3_us", host.q3 * 1e6}});
+      std::printf("  %s %.2f us, host %.2f us", each.name.c_str(), device.median * 1e6,
+                  host.median * 1e6);
+    }
+    made["ours_own_algorithm"] = std::string{comm::to_string(engine_->chosen<float>(count))};
+    std::printf("\n");
     std::fflush(stdout);
     return made;
   }
@@ -259,6 +326,10 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   figures["seed"] = seed;
   for (std::size_t bytes = 1024; bytes <= most; bytes *= 4) {
     figures["sizes"].push_back(with.row(bytes));
+    chosen.save(figures);
+  }
+  for (std::size_t bytes = 1024; bytes <= std::min(most, most_called_bytes); bytes *= 4) {
+    figures["without_graphs"].push_back(with.without_graphs(bytes));
     chosen.save(figures);
   }
   for (std::size_t bytes = 1024; bytes <= most; bytes *= 4) {

@@ -3,6 +3,7 @@
 #include "../ranks/reduction_work.cuh"
 #include "all_reduce.hpp"
 
+#include <assay/cli/sweep.hpp>
 #include <assay/measure/compare_variants.hpp>
 
 #include <algorithm>
@@ -19,6 +20,9 @@ struct staged_strategy {
   std::function<sum_function(comm::peers const&, unsigned blocks)> make_engine;
 };
 
+/// The least that there can be. Neither algorithm uses it, and every epoch allocates it anew.
+constexpr std::size_t no_scratch = 4096;
+
 /// All strategies at one stage, then all at two.
 std::vector<staged_strategy> staged_strategies() {
   std::vector<staged_strategy> all;
@@ -28,15 +32,20 @@ std::vector<staged_strategy> staged_strategies() {
       bool const one = how == comm::algorithm::pull;
       all.push_back({(one ? "1 stage, " : "2 stages, ") + describe(strategy), describe(strategy),
                      one ? "1" : "2", [how](comm::peers const& peers, unsigned blocks) {
-                       return engine_function<copy_type>(peers, {.how = how, .blocks = blocks});
+                       return engine_function<copy_type>(
+                           peers, {.how = how, .blocks = blocks, .scratch_bytes = no_scratch});
                      }});
     });
   }
   return all;
 }
 
-/// Enough operations in a graph for its start to be lost in them, and 5 where one takes longer.
-int operations_at(std::size_t bytes) { return bytes >= std::size_t{8} << 20U ? 5 : 20; }
+/// Enough operations in a graph for its start to be lost in them: fewer where one takes longer, and
+/// one on a few SMs, which take up to a millisecond for it.
+int operations_at(std::size_t bytes, unsigned blocks) {
+  if (blocks != 0) { return 1; }
+  return bytes >= std::size_t{8} << 20U ? 5 : 20;
+}
 
 /// The strategies at one size. Each block has an SM of its own.
 measure::comparison compare_at(std::size_t bytes, unsigned blocks, comm::peers const& peers,
@@ -50,9 +59,9 @@ measure::comparison compare_at(std::size_t bytes, unsigned blocks, comm::peers c
     variants.push_back(collective_variant(
         each.label, {{"stages", each.stages}, {"strategy", each.strategy}},
         [&, bytes, blocks](measure::epoch const& now) {
-          return arrays.work(each.make_engine(peers, blocks), operations_at(bytes), now);
+          return arrays.work(each.make_engine(peers, blocks), operations_at(bytes, blocks), now);
         }));
-    variants.back().bytes = static_cast<double>(bytes) * operations_at(bytes);
+    variants.back().bytes = static_cast<double>(bytes) * operations_at(bytes, blocks);
     // Each strategy is held against the first at as many stages.
     auto const control = static_cast<std::size_t>(
         std::ranges::find(strategies, each.stages, &staged_strategy::stages) - strategies.begin());
@@ -77,20 +86,21 @@ std::vector<std::string> all_reduce_variants() {
   return all;
 }
 
-std::vector<cli::named_comparison> compare_strategies(all_reduce_parameters const& given,
-                                                      comm::peers const& peers,
-                                                      cli::options const& chosen) {
-  auto measuring = chosen.measuring;
-  auto const comparisons = static_cast<double>(given.compared.size() + given.sms.size());
-  measuring.alpha /= comparisons;
-  chosen.say_limit(measuring.max_seconds * comparisons);
-  std::vector<cli::named_comparison> all;
-  auto const compare = [&](std::size_t bytes, unsigned blocks) {
-    all.emplace_back(all_reduce_point(bytes, blocks), compare_at(bytes, blocks, peers, measuring));
+measure::comparison compare_strategies(all_reduce_parameters const& given, comm::peers const& peers,
+                                       measure::options const& measuring) {
+  struct cell {
+    std::size_t bytes;
+    unsigned blocks;
   };
-  for (auto const bytes : given.compared) { compare(bytes, 0); }
-  for (auto const sms : given.sms) { compare(given.sweep, sms); }
-  return all;
+  std::vector<cell> cells;
+  for (auto const bytes : given.compared) { cells.push_back({bytes, 0}); }
+  for (auto const sms : given.sms) { cells.push_back({given.sweep, sms}); }
+  std::vector<point> points;
+  for (auto const& each : cells) { points.push_back(all_reduce_point(each.bytes, each.blocks)); }
+  return cli::sweep(points, measuring, [&](point const& at, measure::options const& own) {
+    auto const& of = cells[static_cast<std::size_t>(&at - points.data())];
+    return compare_at(of.bytes, of.blocks, peers, own);
+  });
 }
 
 void trace_strategies(all_reduce_parameters const& given, comm::peers const& peers,
@@ -99,7 +109,7 @@ void trace_strategies(all_reduce_parameters const& given, comm::peers const& pee
   epoch_arrays arrays{peers, bytes / sizeof(float)};
   for (auto const& each : staged_strategies()) {
     collective_subject subject{
-        arrays.work(each.make_engine(peers, 0), operations_at(bytes), {.seed = seed})};
+        arrays.work(each.make_engine(peers, 0), operations_at(bytes, 0), {.seed = seed})};
     record([&] { subject.warm(0, 1); }, each.label);
   }
 }

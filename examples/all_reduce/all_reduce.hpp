@@ -3,9 +3,9 @@
 /// The parameters of the all-reduce experiment, and its half on GPUs.
 #pragma once
 
-#include <assay/cli/join.hpp>
-#include <assay/cli/options.hpp>
 #include <assay/comm/peers.hpp>
+#include <assay/measure/comparison.hpp>
+#include <assay/measure/options.hpp>
 #include <assay/race/space.hpp>
 #include <assay/report/format.hpp>
 
@@ -21,7 +21,7 @@ namespace assay::examples {
 struct all_reduce_parameters {
   std::vector<std::size_t> compared;  ///< bytes of each rank, reduced with as many SMs as pay
   std::size_t sweep = 0;              ///< bytes of each rank, reduced with each number of `sms`
-  std::vector<unsigned> sms{1, 2, 4, 8, 16, 32};
+  std::vector<unsigned> sms{2, 8, 16};
 };
 
 std::vector<std::string> all_reduce_variants();
@@ -34,10 +34,9 @@ inline point all_reduce_point(std::size_t bytes, unsigned sms) {
 }
 
 /// The copy strategies inside an all-reduce: a comparison for each size, and for each number of
-/// SMs.
-std::vector<cli::named_comparison> compare_strategies(all_reduce_parameters const& given,
-                                                      comm::peers const& peers,
-                                                      cli::options const& chosen);
+/// SMs. `max_seconds` is the limit of all together; the first analysis of each always comes.
+measure::comparison compare_strategies(all_reduce_parameters const& given, comm::peers const& peers,
+                                       measure::options const& measuring);
 
 /// Records the trace of `work()`, which a variant does.
 using trace_recorder = std::function<void(std::function<void()> const& work, std::string variant)>;

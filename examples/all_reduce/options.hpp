@@ -5,6 +5,7 @@
 
 #include "all_reduce.hpp"
 
+#include <assay/cli/options.hpp>
 #include <assay/cli/parse.hpp>
 #include <assay/core/device.hpp>
 
@@ -21,7 +22,8 @@ namespace assay::examples {
 class all_reduce_options {
  public:
   void add_to(CLI::App& app) {
-    app.get_option("--clock")->default_val("gpu");  // `wall` has the start of a graph in it
+    app.get_option("--clock")->default_val("gpu");       // `wall` has the start of a graph in it
+    app.get_option("--max-seconds")->default_val("25");  // of all comparisons together
     app.add_option("-g,--ngpus", devices_, "devices; 0: all that there are");
     app.add_option("--same-device", on_one_,
                    "put so many ranks on one device, for a machine with one GPU; 0: do not");
@@ -29,7 +31,7 @@ class all_reduce_options {
                    "a rank's data where strategies are compared (default 256KiB to 64MiB)")
         ->delimiter(',');
     app.add_option("--sweep-size", sweep_,
-                   "a rank's data where the number of SMs varies (default 64MiB)");
+                   "a rank's data where the number of SMs varies (default 8MiB)");
   }
 
   /// The parameters. Throws `std::invalid_argument` for values that are not possible.
@@ -48,16 +50,16 @@ class all_reduce_options {
     if (devices_ != 0) { cli::require_between("-g", devices_, 2, comm::max_ranks); }
 
     auto sizes = compared_;
-    if (sizes.empty()) { sizes = {"256KiB", "512KiB", "1MiB", "2MiB", "4MiB", "16MiB", "64MiB"}; }
+    if (sizes.empty()) { sizes = {"256KiB", "1MiB", "4MiB", "16MiB", "64MiB"}; }
     if (chosen.quick && compared_.empty()) { sizes = {"256KiB", "1MiB"}; }
     all_reduce_parameters of;
     cli::value_of("--strategy-sizes", [&] {
       for (auto const& each : sizes) { of.compared.push_back(cli::parse_bytes(each)); }
     });
-    std::string const sweep = !sweep_.empty() ? sweep_ : chosen.quick ? "8MiB" : "64MiB";
+    std::string const sweep = sweep_.empty() ? "8MiB" : sweep_;
     of.sweep = cli::value_of("--sweep-size", [&] { return cli::parse_bytes(sweep); });
-    // 32 blocks of 512 threads load 1 MiB at once, and each of eight ranks reduces an eighth.
-    if (of.sweep < 8 << 20) { refuse("--sweep-size " + sweep + ": 32 SMs need 8MiB or more"); }
+    // 16 blocks of 512 threads load 512 KiB at once, and each of eight ranks reduces an eighth.
+    if (of.sweep < 4 << 20) { refuse("--sweep-size " + sweep + ": 16 SMs need 4MiB or more"); }
     if (chosen.quick) { of.sms = {2, 8}; }
     return of;
   }

@@ -184,3 +184,63 @@ TEST_CASE("whenever a rank's call fails, the waits of all others end", "[comm]")
     }
   }
 }
+
+TEST_CASE("the end of an engine waits for every device, and ends no waits by itself", "[comm]") {
+  board all;
+  for (int rank = 0; rank < 3; ++rank) { all.call(rank); }
+  std::vector<int> looked;
+  std::vector<int> waited;
+  all.of.end(
+      3, [](int rank) { return rank; },
+      [&](int rank) {
+        CHECK(waited.empty());
+        looked.push_back(rank);
+        return static_cast<char const*>(nullptr);
+      },
+      [&](int rank) {
+        waited.push_back(rank);
+        return static_cast<char const*>(nullptr);
+      });
+  CHECK(looked == std::vector<int>{0, 1, 2});
+  CHECK(waited == std::vector<int>{0, 1, 2});
+  CHECK_FALSE(all.stopped());
+}
+
+TEST_CASE("the end of an engine first ends the waits for a rank that was not asked", "[comm]") {
+  board all;
+  all.call(1);
+  all.of.end(
+      2, [](int rank) { return rank; }, [](int) { return static_cast<char const*>(nullptr); },
+      [&](int) {
+        CHECK(all.stopped());  // else the kernel of rank 1 would wait
+        return static_cast<char const*>(nullptr);
+      });
+}
+
+TEST_CASE("a device that has failed ends the waits of the others before they are waited for",
+          "[comm]") {
+  board all;
+  for (int rank = 0; rank < 3; ++rank) { all.call(rank); }
+  int waits = 0;
+  all.of.end(
+      3, [](int rank) { return 4 + rank; },
+      [](int rank) { return rank == 2 ? "cudaErrorIllegalAddress" : nullptr; },
+      [&](int rank) {
+        CHECK(all.stopped());  // else the kernel of rank 0 would wait for rank 2
+        ++waits;
+        return rank == 2 ? "cudaErrorIllegalAddress" : nullptr;
+      });
+  CHECK(waits == 3);
+}
+
+TEST_CASE("a device that fails while it is waited for ends the waits of the others", "[comm]") {
+  board all;
+  for (int rank = 0; rank < 2; ++rank) { all.call(rank); }
+  all.of.end(
+      2, [](int rank) { return rank; }, [](int) { return static_cast<char const*>(nullptr); },
+      [&](int rank) {
+        CHECK(all.stopped() == (rank == 1));
+        return rank == 0 ? "cudaErrorLaunchFailure" : nullptr;
+      });
+  CHECK(all.stopped());
+}

@@ -8,6 +8,9 @@
 #include <assay/copy/regular.cuh>
 
 #include <cuda_bf16.h>
+#include <cuda_fp8.h>
+
+#include <cstdint>
 
 namespace assay::test {
 
@@ -25,6 +28,9 @@ void compile(void const* volatile& used) {
 void compile_all(void const* volatile& used) {
   compile<float, copy::regular<>>(used);
   compile<__nv_bfloat16, copy::regular<>>(used);
+  compile<__nv_fp8_e4m3, copy::regular<>>(used);
+  compile<double, copy::regular<>>(used);
+  compile<std::int32_t, copy::regular<>>(used);
   compile<float, copy::cp_async<2>>(used);
   compile<float, copy::bulk<4>>(used);
 }

@@ -7,8 +7,8 @@ import subprocess
 import sys
 import tempfile
 
-# Three numbers of ranks with four kernels for each of two types, and two more copy strategies.
-LEAST_KERNELS = 30
+# Three numbers of ranks: four kernels for each of three types, one for each of two, two more copy strategies.
+LEAST_KERNELS = 48
 PROPERTIES = re.compile(r"Function properties for (\S+)\s+(\d+) bytes stack frame, (\d+) bytes spill stores, "
                         r"(\d+) bytes spill loads")
 

@@ -39,6 +39,34 @@ TEST_CASE("code without rings has another algorithm for every size", "[comm]") {
   }
 }
 
+TEST_CASE(
+    "a rank with its own buffers alone has an algorithm wherever there are FIFO slots, and "
+    "no other than the table's by two ranks",
+    "[comm]") {
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    bool const fifo = ranks <= max_fifo_ranks;
+    auto const scratch = default_scratch_bytes(ranks);
+    for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes = bytes * 3 / 2 + 1) {
+      auto const how = choose({bytes, ranks, fifo, true}, scratch);
+      INFO(bytes << " bytes, " << ranks << " ranks: " << std::string{to_string(how)});
+      REQUIRE_FALSE(uses_peers_buffers(how));
+      REQUIRE(bytes <= capacity_bytes(how, scratch));
+      REQUIRE((how == algorithm::automatic) == (!fifo && bytes > scratch));
+      if (ranks <= 2) { REQUIRE(how == choose({bytes, ranks, fifo}, scratch)); }
+    }
+  }
+}
+
+TEST_CASE("elements without a flag of arrival take two_shot, and no own buffers", "[comm]") {
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    for (std::size_t bytes = 1; bytes < (std::size_t{1} << 40U); bytes *= 2) {
+      auto const scratch = default_scratch_bytes(ranks);
+      REQUIRE(choose({bytes, ranks, true, false, false}, scratch) == algorithm::two_shot);
+      REQUIRE(choose({bytes, ranks, true, true, false}, scratch) == algorithm::automatic);
+    }
+  }
+}
+
 TEST_CASE("scratch unasked for is enough for all that the table pushes", "[comm]") {
   auto const enough = [](auto const& rows, int ranks) {
     for (auto const& row : rows) {
@@ -101,6 +129,9 @@ TEST_CASE("only engines that may run a FIFO algorithm have slots for it", "[comm
   CHECK(uses_fifo(algorithm::automatic, 2, 120));
   CHECK(uses_fifo(algorithm::automatic, 4, 90));
   CHECK_FALSE(uses_fifo(algorithm::automatic, 4, 100));  // its kernel would spill
+  CHECK_FALSE(has_fifo_code(true, 4, 90, 1));            // nor with elements of 8 bits
+  CHECK(has_fifo_code(true, 2, 90, 1));
+  CHECK(has_fifo_code(false, 4, 90, 1));
   CHECK_FALSE(uses_fifo(algorithm::automatic, 2, 75));
   CHECK_FALSE(uses_fifo(algorithm::automatic, 5, 90));
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "catch.hpp"
+#include "comm/element_values.cuh"
 
 #include <assay/comm/all_reduce.cuh>
 #include <assay/core/stream.hpp>
@@ -85,22 +86,6 @@ class rank_blocks {
   std::vector<std::unique_ptr<std::byte, give_back>> blocks_;
 };
 
-/// A number from -8 to 8, of any of the 2^20 between.
-inline float random_value(std::uint64_t seed, std::uint64_t index) {
-  auto x = seed + 0x9E3779B97F4A7C15U * (index + 1);
-  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
-  return static_cast<float>(static_cast<std::int64_t>((x ^ (x >> 31U)) >> 43U) - (1 << 20)) *
-         0x1p-17F;
-}
-
-/// Half the distance from 1 to the next number of the type.
-template <class T>
-double unit_roundoff() {
-  if (sizeof(T) == 4) { return 0x1p-24; }
-  return static_cast<float>(static_cast<T>(1.0F + 0x1p-10F)) != 1.0F ? 0x1p-11 : 0x1p-8;
-}
-
 /// Ranks with an engine, a stream for each, and arrays.
 template <class T, class Engine = comm::all_reduce>
 class world {
@@ -133,9 +118,7 @@ class world {
       auto const r = static_cast<std::size_t>(rank);
       auto& values = inputs_[r];
       values.resize(count);
-      for (std::size_t i = 0; i < count; ++i) {
-        values[i] = static_cast<T>(random_value(seed + r * 977, i));
-      }
+      for (std::size_t i = 0; i < count; ++i) { values[i] = random_element<T>(seed + r * 977, i); }
       device_guard const guard{engine.device(rank)};
       check(cudaMemcpy(const_cast<T*>(buffers.in[r]), values.data(), count * sizeof(T),
                        cudaMemcpyHostToDevice));
@@ -204,32 +187,12 @@ class world {
   static constexpr std::size_t slack = 64;
 
   std::string far_off(std::vector<T> const& found, comm::reduction what) const {
-    auto const n = static_cast<double>(ranks());
     for (std::size_t i = 0; i < found.size(); ++i) {
-      double sum = 0;
-      double magnitude = 0;
-      double greatest = -1e300;
-      for (auto const& each : inputs_) {
-        auto const value = static_cast<double>(static_cast<float>(each[i]));
-        sum += value;
-        magnitude += std::abs(value);
-        greatest = std::max(greatest, value);
-      }
-      double expected = what == comm::reduction::max ? greatest : sum;
-      // n - 1 additions and a product in float, each off by 2^-24 of what came before; then one
-      // rounding to the type, which may be to a subnormal one of half.
-      double bound = what == comm::reduction::max ? 0 : n * 0x1p-24 * magnitude * 1.001;
-      if (what == comm::reduction::average) {
-        expected /= n;
-        bound = bound / n + 0x1p-24 * magnitude;
-      }
-      if (sizeof(T) == 2 && what != comm::reduction::max) {
-        bound += unit_roundoff<T>() * (std::abs(expected) + bound) + 0x1p-25;
-      }
-      auto const value = static_cast<double>(static_cast<float>(found[i]));
-      if (!(std::abs(value - expected) <= bound)) {
+      auto const right = reduce_elements(inputs_, i, what);
+      auto const value = as_number(found[i]);
+      if (!(std::abs(value - right.expected) <= right.bound)) {
         return "element " + std::to_string(i) + " of " + std::to_string(found.size()) + " is " +
-               std::to_string(value) + " and should be " + std::to_string(expected);
+               std::to_string(value) + " and should be " + std::to_string(right.expected);
       }
     }
     return {};
@@ -253,10 +216,12 @@ inline constexpr comm::algorithm all_algorithms[] = {
     comm::algorithm::lamport_push, comm::algorithm::fifo_one_shot, comm::algorithm::fifo_two_shot,
     comm::algorithm::pull, comm::algorithm::two_shot};
 
-/// True where an engine by `how` over `ranks` ranks can be made on these devices.
-inline bool has_code(comm::algorithm how, int ranks) {
+/// True where an engine by `how` over `ranks` ranks can be made on these devices, for `T`.
+template <class T = float>
+bool has_code(comm::algorithm how, int ranks) {
+  if (!comm::has_sentinel<T> && !comm::uses_peers_buffers(how)) { return false; }
   return !comm::is_fifo(how) || comm::has_fifo_code(how == comm::algorithm::fifo_two_shot, ranks,
-                                                    comm::code_of(peers_of(ranks)));
+                                                    comm::code_of(peers_of(ranks)), sizeof(T));
 }
 
 inline constexpr comm::reduction all_reductions[] = {comm::reduction::sum, comm::reduction::max,
@@ -266,7 +231,7 @@ inline constexpr comm::reduction all_reductions[] = {comm::reduction::sum, comm:
 template <class T, class Engine = comm::all_reduce>
 void require_right(comm::algorithm how, int ranks, std::vector<std::size_t> const& counts,
                    std::uint64_t seed) {
-  if (!has_code(how, ranks)) { return; }
+  if (!has_code<T>(how, ranks)) { return; }
   std::size_t most = 0;
   for (auto const count : counts) { most = std::max(most, count); }
   world<T, Engine> all{ranks, most, checked_options(how)};

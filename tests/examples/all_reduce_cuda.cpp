@@ -46,10 +46,10 @@ outcome parsed(std::vector<std::string> const& words) {
 
 TEST_CASE("sizes have defaults, shorter ones with --quick, and can be named", "[examples]") {
   auto const plain = parsed({}).given;
-  CHECK(plain.compared.size() == 7);
+  CHECK(plain.compared.size() == 5);
   CHECK(plain.compared.front() == 256 << 10);
-  CHECK(plain.sweep == 64 << 20);
-  CHECK(plain.sms == std::vector<unsigned>{1, 2, 4, 8, 16, 32});
+  CHECK(plain.sweep == 8 << 20);
+  CHECK(plain.sms == std::vector<unsigned>{2, 8, 16});
   auto const quick = parsed({"--quick"}).given;
   CHECK(quick.compared == std::vector<std::size_t>{256 << 10, 1 << 20});
   CHECK(quick.sweep == 8 << 20);
@@ -80,7 +80,7 @@ TEST_CASE("options that make no sense are refused in one line", "[examples]") {
            {{"--device", "1"}, "--device 1: it is for --same-device"},
            {{"--strategy-sizes", "1MiB,x"}, "--strategy-sizes: 'x'"},
            {{"--sweep-size", "0"}, "--sweep-size: '0'"},
-           {{"--sweep-size", "1MB"}, "--sweep-size 1MB: 32 SMs need 8MiB"},
+           {{"--sweep-size", "1MB"}, "--sweep-size 1MB: 16 SMs need 4MiB"},
            {{"--same-device", "9"}, "--same-device 9"}}) {
     auto const seen = parsed(words);
     INFO(seen.err);

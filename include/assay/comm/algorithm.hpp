@@ -43,6 +43,11 @@ constexpr bool is_fifo(algorithm which) noexcept {
   return which == algorithm::fifo_one_shot || which == algorithm::fifo_two_shot;
 }
 
+/// Reads or writes the buffers of other ranks. The other algorithms write to workspaces alone.
+constexpr bool uses_peers_buffers(algorithm which) noexcept {
+  return which == algorithm::pull || which == algorithm::two_shot;
+}
+
 /// The least compute capability, times ten, that has mbarriers and warp-wide minima, which the FIFO
 /// kernels use.
 inline constexpr int fifo_capability = 80;
@@ -50,18 +55,20 @@ inline constexpr int fifo_capability = 80;
 /// architecture.
 inline constexpr int max_fifo_ranks = 4;
 
-/// True where the FIFO kernels for `ranks` ranks exist in code for `capability` (times ten).
+/// True where the FIFO kernels for `ranks` ranks and elements of `element_bytes` exist in code for
+/// `capability` (times ten).
 ///
-/// `fifo_two_shot` of three and four ranks is left out for 10.0 and later, where ptxas spills its
-/// registers. tests/comm/spills.py holds every kernel to no spills.
-constexpr bool has_fifo_code(bool two_shot, int ranks, int capability) noexcept {
+/// `fifo_two_shot` of three and four ranks is left out for 10.0 and later and for elements of 8
+/// bits, where ptxas spills its registers. tests/comm/spills.py holds every kernel to no spills.
+constexpr bool has_fifo_code(bool two_shot, int ranks, int capability,
+                             std::size_t element_bytes = 4) noexcept {
   if (capability < fifo_capability || ranks > max_fifo_ranks) { return false; }
-  return !two_shot || ranks <= 2 || capability < 100;
+  return !two_shot || ranks <= 2 || (capability < 100 && element_bytes > 1);
 }
 
 /// `has_fifo_code` for device code, which cannot call it.
-template <bool TwoShot, int Ranks, int Capability>
-inline constexpr bool has_fifo_code_v = has_fifo_code(TwoShot, Ranks, Capability);
+template <bool TwoShot, int Ranks, int Capability, std::size_t ElementBytes>
+inline constexpr bool has_fifo_code_v = has_fifo_code(TwoShot, Ranks, Capability, ElementBytes);
 
 /// The options of `comm::all_reduce`; all ranks share one value.
 struct all_reduce_options {

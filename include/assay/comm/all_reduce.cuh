@@ -23,18 +23,19 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace assay::comm {
 
 /// All-reduces over `peers`. `Copy` and blocks of `Threads` are the copy strategy of `pull` and
 /// `two_shot`, by which they load the inputs.
 ///
-/// Results are the same bits on all ranks and in every run: elements are summed in `float`, in rank
-/// order. Counts and alignments are arbitrary. All ranks must reach the buffers: memory of
-/// `cudaMalloc`, not of a pool without peer access. Launches can be recorded into graphs, since all
-/// state is in device memory. Kernels of different ranks wait for each other: no other endless
-/// kernel may keep one of them from starting. One thread at a time makes a rank's calls. A rank's
-/// operations run in order: on one stream, or ordered by events.
+/// Results are the same bits on all ranks and in every run: elements are summed in rank order,
+/// those of 8 and 16 bits in `float`. Counts and alignments are arbitrary. All ranks must reach the
+/// buffers: memory of `cudaMalloc`, not of a pool without peer access. Launches can be recorded
+/// into graphs, since all state is in device memory. Kernels of different ranks wait for each
+/// other: no other endless kernel may keep one of them from starting. One thread at a time makes a
+/// rank's calls. A rank's operations run in order: on one stream, or ordered by events.
 template <class Copy = copy::regular<>, int Threads = 512>
 class basic_all_reduce {
  public:
@@ -68,6 +69,7 @@ class basic_all_reduce {
     if (options_.scratch_bytes == 0) { options_.scratch_bytes = default_scratch_bytes(ranks()); }
     layout_ = engine_layout(options_, ranks(), min_resident_blocks_, has_fifo_);
     for (auto const place : peers_.devices()) { memory_->workspaces.emplace_back(place, layout_); }
+    resident_.resize(peers_.devices().size());
   }
 
   int ranks() const noexcept { return peers_.ranks(); }
@@ -95,9 +97,30 @@ class basic_all_reduce {
   void enqueue(int rank, ::cuda::stream_ref stream, rank_buffers<T> const& buffers,
                std::size_t count, reduction what) {
     nvtx_range const here{"all_reduce", category::gpu, count * sizeof(T)};
-    auto const place = device(rank);
+    (void)device(rank);
     failures().make_call(rank, options_.timeout_seconds,
-                         [&] { launch(plan(buffers, count, what), place, rank, 1, stream); });
+                         [&] { launch_with(buffers, count, what, rank, 1, stream); });
+  }
+
+  /// The same with this rank's buffers alone, which other ranks need not reach. Each rank makes its
+  /// calls for one operation in this form, or each in the other. Buffers on 16-byte boundaries are
+  /// fastest. Takes `lamport_push` and the FIFO algorithms, and throws `std::invalid_argument`
+  /// where another is asked for, or where none of these can run the operation.
+  template <element T>
+  void enqueue(int rank, ::cuda::stream_ref stream, T const* in, T* out, std::size_t count,
+               reduction what) {
+    nvtx_range const here{"all_reduce", category::gpu, count * sizeof(T)};
+    auto const place = device(rank);
+    failures().make_call(rank, options_.timeout_seconds, [&] {
+      if (count == 0) { return; }
+      detail::require_buffers_of(place, rank, in, out, count, options_.checked);
+      auto const how = chosen<T>(count);
+      auto planned = plan<T>(how, detail::own_grid(in, out, count), what, rank);
+      planned.call.in[rank] = in;
+      planned.call.out[rank] = out;
+      planned.sign(count, what, rank_buffers<T>{});
+      launch(planned, place, rank, 1, stream);
+    });
   }
 
   /// Enqueues all ranks by one launch, where they share a device, and does not block. The blocks of
@@ -110,7 +133,7 @@ class basic_all_reduce {
     nvtx_range const here{"all_reduce together", category::gpu, count * sizeof(T)};
     detail::require_one_device(peers_);
     failures().require_none(options_.timeout_seconds);
-    launch(plan(buffers, count, what), device(0), 0, ranks(), stream);
+    launch_with(buffers, count, what, 0, ranks(), stream);
   }
 
   /// Loads the kernels for `T` on all devices, and enqueues nothing. Call `prepare` before a graph
@@ -135,13 +158,27 @@ class basic_all_reduce {
   algorithm chosen(rank_buffers<T> const& buffers, std::size_t count) const {
     auto const bytes = count * sizeof(T);
     if (options_.how == algorithm::automatic) {
-      return choose({bytes, ranks(), has_fifo_}, options_.scratch_bytes);
+      return choose(problem_of<T>(bytes, false), options_.scratch_bytes);
     }
+    detail::require_kernel<T>(options_.how, ranks());
     if (options_.how == algorithm::pull && detail::in_place(buffers, ranks())) {
       return algorithm::two_shot;
     }
     detail::require_capacity(options_, bytes);
     return options_.how;
+  }
+
+  /// The algorithm that `enqueue` with one rank's own buffers uses.
+  template <element T>
+  algorithm chosen(std::size_t count) const {
+    auto const bytes = count * sizeof(T);
+    bool const open = options_.how == algorithm::automatic;
+    auto const how =
+        open ? choose(problem_of<T>(bytes, true), options_.scratch_bytes) : options_.how;
+    detail::require_own_buffers_suffice<T>(how, bytes, options_);
+    detail::require_kernel<T>(how, ranks());
+    if (!open) { detail::require_capacity(options_, bytes); }
+    return how;
   }
 
   /// Waits for the rank's stream, then throws the failure of an operation, if there is one.
@@ -176,42 +213,47 @@ class basic_all_reduce {
   template <class T>
   using kernels = all_reduce_kernels<T, Copy, Threads>;
 
-  /// A launch of any rank; 0 blocks: nothing to do.
-  template <class T>
-  struct planned_launch {
-    all_reduce_call<T> call{};
-    typename kernels<T>::kernel kernel = nullptr;
-    unsigned blocks = 0;
-    unsigned threads = 0;
-    std::size_t shared_bytes = 0;
-  };
-
   detail::failure_board& failures() const noexcept { return memory_->failures; }
   tiled_launch tiled(algorithm how) const { return tiled_shape<Copy, Threads>(how, ranks()); }
+
+  template <class T>
+  problem problem_of(std::size_t bytes, bool own) const {
+    bool const fifo = has_fifo_ && detail::fits_fifo<T>(ranks() > 2, ranks());
+    return {bytes, ranks(), fifo, own, has_sentinel<T>};
+  }
 
   /// Slices of the message, one for each rank that reduces.
   std::uint64_t slices(algorithm how) const {
     return is_two_shot(how) ? static_cast<std::uint64_t>(ranks()) : 1;
   }
 
+  /// Plans and launches `count` ranks from `first` on.
   template <class T>
-  planned_launch<T> plan(rank_buffers<T> const& buffers, std::size_t count, reduction what) {
-    if (count == 0) { return {}; }
-    detail::require_buffers(peers_, buffers, count, options_.checked);
-    auto const how = chosen(buffers, count);
+  void launch_with(rank_buffers<T> const& buffers, std::size_t elements, reduction what, int first,
+                   int count, ::cuda::stream_ref stream) {
+    if (elements == 0) { return; }
+    detail::require_buffers(peers_, buffers, elements, options_.checked);
+    auto planned = plan<T>(chosen(buffers, elements), detail::grid_of(buffers, elements, ranks()),
+                           what, first);
+    std::copy(buffers.in.begin(), buffers.in.end(), planned.call.in);
+    std::copy(buffers.out.begin(), buffers.out.end(), planned.call.out);
+    planned.sign(elements, what, buffers);
+    launch(planned, device(first), first, count, stream);
+  }
+
+  /// All of a launch but buffers and signature, on the thread of `rank`.
+  template <class T>
+  planned_launch<T> plan(algorithm how, vec16_grid const& grid, reduction what, int rank) {
     planned_launch<T> to;
     auto& call = to.call;
     fill(call);
-    std::copy(buffers.in.begin(), buffers.in.end(), call.in);
-    std::copy(buffers.out.begin(), buffers.out.end(), call.out);
-    call.grid = detail::grid_of(buffers, count, ranks());
-    call.op = {what == reduction::max,
-               what == reduction::average ? 1.0F / static_cast<float>(ranks()) : 1.0F};
+    call.grid = grid;
+    call.op = reduce_op<T>::of(what, ranks());
     to.kernel = kernels<T>::of(how, ranks());
     if (how == algorithm::lamport_push) {
-      auto const grid =
-          push_shape(call.grid.vecs, {options_.blocks, most_blocks(to.kernel, most_push_threads, 0),
-                                      layout_.slot_vecs, min_resident_blocks_});
+      auto const grid = push_shape(
+          call.grid.vecs, {options_.blocks, most_blocks(rank, to.kernel, most_push_threads, 0),
+                           layout_.slot_vecs, min_resident_blocks_});
       to.blocks = grid.blocks;
       to.threads = grid.threads;
       call.block_vecs = static_cast<unsigned>(ceil_div(call.grid.vecs, grid.blocks));
@@ -219,7 +261,7 @@ class basic_all_reduce {
       auto const tuned = tiled(how);
       to.threads = tuned.threads;
       to.shared_bytes = tuned.shared_bytes;
-      auto const most = most_blocks(to.kernel, to.threads, to.shared_bytes);
+      auto const most = most_blocks(rank, to.kernel, to.threads, to.shared_bytes);
       if (is_fifo(how)) {
         detail::require_two_kinds(most, how, peers_.most_on_one());
         auto const limit =
@@ -238,8 +280,6 @@ class basic_all_reduce {
             ceil_div(call.slice_vecs, tuned.tile_vecs), 1, std::min(wanted, most)));
       }
     }
-    call.signature =
-        detail::signature(reinterpret_cast<void const*>(to.kernel), count, what, buffers);
     return to;
   }
 
@@ -257,9 +297,15 @@ class basic_all_reduce {
                                    : UINT64_MAX / (2 * max_ranks);
   }
 
-  /// Blocks of each rank that are resident together on every device.
+  /// Blocks of each rank that are resident together on every device; found once for each rank and
+  /// kernel, since a kernel always has the same shape.
   template <class Kernel>
-  unsigned most_blocks(Kernel kernel, unsigned threads, std::size_t shared_bytes) const {
+  unsigned most_blocks(int rank, Kernel kernel, unsigned threads, std::size_t shared_bytes) {
+    auto& known = resident_[static_cast<std::size_t>(rank)];
+    auto const entry = reinterpret_cast<void const*>(kernel);
+    for (auto const& each : known) {
+      if (each.first == entry) { return each.second; }
+    }
     unsigned most = layout_.blocks;
     auto const share = static_cast<unsigned>(peers_.most_on_one());
     for (auto const place : peers_.devices()) {
@@ -267,14 +313,14 @@ class basic_all_reduce {
       most = std::min(most, all / share);
     }
     detail::require_resident(most, peers_, threads);
+    known.emplace_back(entry, most);
     return most;
   }
 
   /// Launches `count` ranks from `first` on.
   template <class T>
-  void launch(planned_launch<T> planned, on::device place, int first, int count,
+  void launch(planned_launch<T>& planned, on::device place, int first, int count,
               ::cuda::stream_ref stream) {
-    if (planned.blocks == 0) { return; }
     planned.call.first_rank = first;
     device_guard const guard{place};
     launch_early(planned.kernel, dim3(planned.blocks, static_cast<unsigned>(count)),
@@ -287,6 +333,7 @@ class basic_all_reduce {
   workspace_layout layout_;
   unsigned min_resident_blocks_ = 1;  ///< blocks of a rank that are resident for every kernel
   bool has_fifo_ = true;
+  std::vector<std::vector<std::pair<void const*, unsigned>>> resident_;  ///< by rank
   std::unique_ptr<detail::engine_memory> memory_ = std::make_unique<detail::engine_memory>();
 };
 

@@ -27,7 +27,7 @@ struct all_reduce_call {
   detail::failure_words* failures;  ///< host memory
   workspace_layout at;
   vec16_grid grid;
-  reduce_op op;
+  reduce_op<T> op;
   int ranks;
   int first_rank;
   unsigned block_vecs;       ///< vec16s of each block

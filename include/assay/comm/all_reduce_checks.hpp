@@ -50,6 +50,17 @@ vec16_grid grid_of(rank_buffers<T> const& buffers, std::size_t count, int ranks)
   return make_vec16_grid(sizeof(T), count, {addresses.data(), known});
 }
 
+/// The grid of `count` elements for a rank that knows its own buffers alone. Only `wide` depends on
+/// them, since all ranks must divide the message in the same way.
+template <class T>
+vec16_grid own_grid(T const* in, T* out, std::size_t count) {
+  auto grid = make_vec16_grid(sizeof(T), count, {});
+  grid.wide = (reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out)) %
+                  vec16_bytes ==
+              0;
+  return grid;
+}
+
 /// A 32-bit hash of the arguments that must be equal on all ranks (FNV-1a over words). The kernel
 /// stands for element type and algorithm.
 template <class T>
@@ -118,6 +129,46 @@ inline void require_capacity(all_reduce_options const& options, std::size_t byte
                               "), or leave the choice of the algorithm");
 }
 
+/// True where elements of `T` can take the FIFO slots of an engine that has slots: it has code for
+/// larger elements.
+template <element T>
+bool fits_fifo(bool two_shot, int ranks) {
+  return has_sentinel<T> && has_fifo_code(two_shot, ranks, fifo_capability, sizeof(T));
+}
+
+/// Refuses algorithms that have no kernel for elements of `T`.
+template <element T>
+void require_kernel(algorithm how, int ranks) {
+  if (uses_peers_buffers(how)) { return; }
+  auto const refuse = [how](std::string const& why) {
+    throw std::invalid_argument("all_reduce by " + std::string{to_string(how)} +
+                                ": elements of this type " + why +
+                                "; use algorithm::automatic or two_shot");
+  };
+  if (!has_sentinel<T>) { refuse("have no value that can mean \"not yet written\""); }
+  if (!is_fifo(how) || fits_fifo<T>(how == algorithm::fifo_two_shot, ranks)) { return; }
+  refuse("are taken over two ranks only");
+}
+
+/// Refuses what one rank's own buffers do not suffice for: an algorithm that was asked for, or the
+/// operation, where `automatic` is left over.
+template <element T>
+void require_own_buffers_suffice(algorithm how, std::size_t bytes, all_reduce_options const& in) {
+  if (how != algorithm::automatic && !uses_peers_buffers(how)) { return; }
+  auto const text =
+      "all_reduce of " + std::to_string(bytes) + " bytes with one rank's own buffers: ";
+  auto const refuse = [&](std::string const& why) {
+    throw std::invalid_argument(text + why + "pass the rank_buffers of all ranks");
+  };
+  if (how != algorithm::automatic) {
+    refuse(std::string{to_string(how)} + " uses those of all ranks; " +
+           (has_sentinel<T> ? "leave the choice of the algorithm, or " : ""));
+  }
+  if (!has_sentinel<T>) { refuse("elements of this type take two_shot, which uses all; "); }
+  refuse("the scratch of lamport_push is for " + std::to_string(in.scratch_bytes) +
+         " at most, and there are no FIFO slots; raise scratch_bytes, or ");
+}
+
 inline void require_resident(unsigned blocks, peers const& who, unsigned threads) {
   if (blocks > 0) { return; }
   throw std::invalid_argument("all_reduce: " + std::to_string(who.most_on_one()) +
@@ -176,24 +227,31 @@ inline void require_memory(on::device place, buffer_span const& what) {
   }
 }
 
+/// Refuses one rank's buffers; asks the driver about them where `look`.
+template <class T>
+void require_buffers_of(on::device place, int rank, T const* input, T const* output,
+                        std::size_t count, bool look) {
+  auto const bytes = count * sizeof(T);
+  for (auto const& what : {buffer_span{rank, "input", input, bytes, sizeof(T)},
+                           buffer_span{rank, "output", output, bytes, sizeof(T)}}) {
+    require_address(what);
+    if (look) { require_memory(place, what); }
+  }
+  if (!look || input == output) { return; }
+  auto const in = reinterpret_cast<std::uintptr_t>(input);
+  auto const out = reinterpret_cast<std::uintptr_t>(output);
+  if (in < out + bytes && out < in + bytes) {
+    throw std::invalid_argument("all_reduce: input and output of rank " + std::to_string(rank) +
+                                " overlap, and are not the same: in place they must be");
+  }
+}
+
 template <class T>
 void require_buffers(peers const& who, rank_buffers<T> const& buffers, std::size_t count,
                      bool look) {
-  auto const bytes = count * sizeof(T);
   for (int rank = 0; rank < who.ranks(); ++rank) {
     auto const r = static_cast<std::size_t>(rank);
-    for (auto const& what : {buffer_span{rank, "input", buffers.in[r], bytes, sizeof(T)},
-                             buffer_span{rank, "output", buffers.out[r], bytes, sizeof(T)}}) {
-      require_address(what);
-      if (look) { require_memory(who.device(rank), what); }
-    }
-    if (!look || buffers.in[r] == buffers.out[r]) { continue; }
-    auto const in = reinterpret_cast<std::uintptr_t>(buffers.in[r]);
-    auto const out = reinterpret_cast<std::uintptr_t>(buffers.out[r]);
-    if (in < out + bytes && out < in + bytes) {
-      throw std::invalid_argument("all_reduce: input and output of rank " + std::to_string(rank) +
-                                  " overlap, and are not the same: in place they must be");
-    }
+    require_buffers_of(who.device(rank), rank, buffers.in[r], buffers.out[r], count, look);
   }
 }
 

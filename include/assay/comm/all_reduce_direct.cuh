@@ -156,7 +156,7 @@ class direct_block {
       for (int rank = 0; rank < Ranks; ++rank) {
         if (rank < call_.ranks) { vecs[rank] = loaders.of[rank].get(i, v); }
       }
-      sums[v] = pack<T>(reduced<T>(vecs, call_.ranks, call_.op));
+      sums[v] = reduced<T>(vecs, call_.ranks, call_.op);
     }
     if constexpr (Tuning::bulk_stores) {
       store_in_bulk(sums, first, count);
@@ -203,7 +203,7 @@ class direct_block {
     for (int rank = 0; rank < Ranks; ++rank) {
       if (rank < call_.ranks) { vecs[rank] = load_elements(call_.in[rank], grid_, k); }
     }
-    auto const sum = pack<T>(reduced<T>(vecs, call_.ranks, call_.op));
+    auto const sum = reduced<T>(vecs, call_.ranks, call_.op);
     for (int step = 0; step < outputs(); ++step) {
       store_elements(call_.out[here_.peer(step)], grid_, k, sum);
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <assay/comm/algorithm.hpp>
+#include <assay/comm/all_reduce_checks.hpp>
 #include <assay/comm/all_reduce_direct.cuh>
 #include <assay/comm/all_reduce_lamport.cuh>
 #include <assay/comm/fifo_reducer.cuh>
@@ -43,10 +44,10 @@ __device__ void run_fifo_blocks(channel<T> const& here) {
 
 template <class T, int Ranks, bool TwoShot>
 __device__ void run_fifo(channel<T> const& here) {
-  if constexpr (has_fifo_code_v<TwoShot, Ranks, ptx::architecture>) {
+  if constexpr (has_fifo_code_v<TwoShot, Ranks, ptx::architecture, sizeof(T)>) {
     run_fifo_blocks<T, Ranks, TwoShot>(here);
   } else {
-    __trap();  // `require_fifo_code` on the host refuses the launch
+    __trap();  // the host refuses the launch
   }
 }
 
@@ -81,7 +82,7 @@ decltype(auto) with_ranks(int ranks, Use const& use) {
 
 }  // namespace detail
 
-/// The kernels for elements of `T`.
+/// The kernels for elements of `T`. Types without a sentinel have no kernel that needs one.
 template <class T, class Copy, int Threads>
 struct all_reduce_kernels {
   using kernel = void (*)(all_reduce_call<T>);
@@ -89,17 +90,37 @@ struct all_reduce_kernels {
   static kernel of(algorithm how, int ranks) {
     return detail::with_ranks(ranks, [how](auto most) -> kernel {
       constexpr int Ranks = decltype(most)::value;
-      switch (how) {
-        case algorithm::lamport_push:
-          return lamport_push<T, Ranks>;
-        case algorithm::fifo_one_shot:
-          return fifo_one_shot<T, Ranks>;
-        case algorithm::fifo_two_shot:
-          return fifo_two_shot<T, Ranks>;
-        default:
-          return all_reduce_direct<T, Ranks, Copy, Threads>;
+      if constexpr (has_sentinel<T>) {
+        switch (how) {
+          case algorithm::lamport_push:
+            return lamport_push<T, Ranks>;
+          case algorithm::fifo_one_shot:
+            return fifo_one_shot<T, Ranks>;
+          case algorithm::fifo_two_shot:
+            return fifo_two_shot<T, Ranks>;
+          default:
+            break;
+        }
       }
+      return all_reduce_direct<T, Ranks, Copy, Threads>;
     });
+  }
+};
+
+/// A launch of any rank.
+template <class T>
+struct planned_launch {
+  all_reduce_call<T> call{};
+  void (*kernel)(all_reduce_call<T>) = nullptr;
+  unsigned blocks = 0;
+  unsigned threads = 0;
+  std::size_t shared_bytes = 0;
+
+  /// Signs what must be equal on all ranks, where ranks compare it.
+  void sign(std::size_t count, reduction what, rank_buffers<T> const& buffers) {
+    if (!call.checked) { return; }
+    auto const entry = reinterpret_cast<void const*>(kernel);
+    call.signature = detail::signature(entry, count, what, buffers);
   }
 };
 

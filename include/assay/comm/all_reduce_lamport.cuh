@@ -6,6 +6,7 @@
 #include <assay/comm/all_reduce_call.cuh>
 #include <assay/core/ptx.cuh>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace assay::comm {
@@ -94,24 +95,23 @@ __device__ void reduce_one(uint4 const& own, channel<T> const& here, block_share
       vecs[rank] = await_lamport(here, from(rank), rank, epoch);
     }
   }
-  store_vec16(call.out[here.me], call.grid, mine.begin + j,
-              pack<T>(reduced<T>(vecs, call.ranks, call.op)));
+  store_vec16(call.out[here.me], call.grid, mine.begin + j, reduced<T>(vecs, call.ranks, call.op));
 }
 
 }  // namespace detail
 
 /// Resident blocks on each SM that the kernel is compiled for; three would spill registers on 10.0
-/// and later.
-constexpr int push_blocks_per_sm(int ranks) noexcept {
+/// and later, and with elements of 8 bits.
+constexpr int push_blocks_per_sm(int ranks, std::size_t element_bytes) noexcept {
   if (ranks > 2 || ptx::architecture < 80) { return 1; }
-  return ptx::architecture < 100 ? 3 : 2;
+  return ptx::architecture < 100 && element_bytes > 1 ? 3 : 2;
 }
 
 /// One shot to all ranks; a receiver waits for nothing but the data. A thread sends its next vec16
 /// before it waits for the last one, so that the link stays busy. It sends no more of them ahead,
 /// since the loads of an SM queue behind its stores, which wait for the link.
 template <class T, int Ranks>
-__global__ void __launch_bounds__(most_push_threads, push_blocks_per_sm(Ranks))
+__global__ void __launch_bounds__(most_push_threads, push_blocks_per_sm(Ranks, sizeof(T)))
     lamport_push(__grid_constant__ all_reduce_call<T> const call) {
   channel<T> const here{call};
   auto const last = here.load_state();

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <concepts>
+#include <cstdint>
 #include <string_view>
 #include <type_traits>
 
@@ -20,14 +21,27 @@ constexpr std::string_view to_string(reduction what) noexcept {
   return words[static_cast<int>(what)];
 }
 
-/// An element type: `float`, or a 16-bit floating-point type that converts to `float` and back, as
-/// `__half` and `__nv_bfloat16`. Sums are kept in `float`.
+/// A floating-point type of 8 or 16 bits that converts to `float` and back, as `__half`,
+/// `__nv_bfloat16`, `__nv_fp8_e4m3` and `__nv_fp8_e5m2`. Sums are kept in `float`.
 template <class T>
-concept element = std::same_as<T, float> || (sizeof(T) == 2 && std::is_trivially_copyable_v<T> &&
-                                             !std::integral<T> && requires(T value, float wide) {
-                                               static_cast<float>(value);
-                                               static_cast<T>(wide);
-                                             });
+concept small_float = sizeof(T) <= 2 && std::is_trivially_copyable_v<T> && !std::integral<T> &&
+                      !std::is_enum_v<T> && requires(T value, float wide) {
+                        static_cast<float>(value);
+                        static_cast<T>(wide);
+                      };
+
+/// Types of which four bytes of ones are no number. An array of one can be its own flag of arrival.
+template <class T>
+concept has_sentinel = std::same_as<T, float> || small_float<T>;
+
+/// An element type. Sums of `double` and `std::int32_t` are kept in the type itself; sums of
+/// integers wrap, and their average is rounded towards zero.
+template <class T>
+concept element = has_sentinel<T> || std::same_as<T, double> || std::same_as<T, std::int32_t>;
+
+/// The type that sums of `T` are kept in.
+template <element T>
+using sum_of = std::conditional_t<has_sentinel<T>, float, T>;
 
 /// Each rank's input and output, in rank order. They are in memory of the rank's device, and all
 /// other ranks reach them. An output may be its rank's input; no other buffers overlap.

@@ -12,10 +12,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
-#include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace assay::comm::detail {
 
@@ -65,6 +66,9 @@ class failure_board {
 
   /// Makes one rank's call. An exception of the call ends all waits once another rank has been
   /// asked for the same operation. Until then the rank can repeat the call.
+  ///
+  /// Takes no lock while no call has thrown: ranks that are called from threads of their own share
+  /// no line that one of them writes.
   template <class Call>
   void make_call(int rank, double timeout_seconds, Call const& call) {
     require_none(timeout_seconds);
@@ -74,34 +78,76 @@ class failure_board {
     } catch (std::exception const& error) {
       std::lock_guard const lock{mutex_};
       reasons_[r] = error.what();
+      has_reasons_.store(true);
       find_failed_call();
       throw;
     }
-    {
+    auto const count = [&] {
+      calls_[r].made.store(calls_[r].made.load(std::memory_order_relaxed) + 1);
+    };
+    if (has_reasons_.load()) {
       std::lock_guard const lock{mutex_};
-      ++calls_[r];
       reasons_[r].clear();
+      count();
       find_failed_call();
+      has_reasons_.store(std::any_of(reasons_.begin(), reasons_.end(),
+                                     [](std::string const& each) { return !each.empty(); }));
+    } else {
+      // A call that throws stores the word and then loads the counts; this one does both the other
+      // way round. So one of the two finds the other.
+      count();
+      if (has_reasons_.load()) {
+        std::lock_guard const lock{mutex_};
+        find_failed_call();
+      }
     }
     require_none(timeout_seconds);
   }
 
   /// True where ranks have been asked for an operation that another rank of `ranks` was not.
   bool awaits_a_call(int ranks) const {
-    std::lock_guard const lock{mutex_};
-    return std::adjacent_find(calls_.begin(), calls_.begin() + ranks, std::not_equal_to<>{}) !=
-           calls_.begin() + ranks;
+    return std::any_of(calls_.begin(), calls_.begin() + ranks, [&](rank_calls const& each) {
+      return each.made.load() != calls_.front().made.load();
+    });
+  }
+
+  /// Waits for the devices of all ranks before the engine's memory goes. Ends all waits first where
+  /// ranks have been asked for an operation and another was not, or where a device has failed, for
+  /// which the others would wait without end. `failure(rank)` has the error of a device that has
+  /// failed by now, and `wait(rank)` waits for the device; null: none. A failed device is named on
+  /// stderr, since a destructor cannot throw.
+  template <class Device, class Failure, class Wait>
+  void end(int ranks, Device const& device, Failure const& failure, Wait const& wait) noexcept {
+    if (awaits_a_call(ranks)) { stop(stopped_by::abort); }
+    std::array<bool, max_ranks> named{};
+    auto const look = [&](int rank, char const* error) {
+      if (error == nullptr) { return; }
+      stop(stopped_by::abort);
+      if (std::exchange(named[static_cast<std::size_t>(rank)], true)) { return; }
+      (void)std::fprintf(stderr,
+                         "comm::all_reduce: device %d of rank %d has failed (%s): all waits are "
+                         "ended, results are worthless\n",
+                         device(rank), rank, error);
+    };
+    for (int rank = 0; rank < ranks; ++rank) { look(rank, failure(rank)); }
+    for (int rank = 0; rank < ranks; ++rank) { look(rank, wait(rank)); }
   }
 
   void clear() {
     std::lock_guard const lock{mutex_};
     for (auto& each : words_.of) { each = {}; }
-    calls_ = {};
+    for (auto& each : calls_) { each.made.store(0); }
     for (auto& each : reasons_) { each.clear(); }
+    has_reasons_.store(false);
     stop_word().store(0);
   }
 
  private:
+  /// A rank's calls, without those that threw. The rank's thread writes the count.
+  struct alignas(64) rank_calls {
+    std::atomic<std::uint64_t> made{0};
+  };
+
   std::atomic_ref<unsigned> stop_word() const noexcept {
     return std::atomic_ref<unsigned>{words_.stop};
   }
@@ -110,9 +156,10 @@ class failure_board {
   }
   /// Ends the waits for a rank, if the last call of that rank threw.
   void find_failed_call() {
-    auto const most = *std::max_element(calls_.begin(), calls_.end());
+    std::uint64_t most = 0;
+    for (auto const& each : calls_) { most = std::max(most, each.made.load()); }
     for (std::size_t rank = 0; rank < calls_.size(); ++rank) {
-      if (reasons_[rank].empty() || calls_[rank] == most) { continue; }
+      if (reasons_[rank].empty() || calls_[rank].made.load() == most) { continue; }
       if (!stop(stopped_by::call)) { return; }
       failed_call_ = static_cast<int>(rank);
       failed_reason_ = reasons_[rank];
@@ -122,9 +169,10 @@ class failure_board {
 
   failure_words& words_;
   mutable std::mutex mutex_;
-  std::array<std::uint64_t, max_ranks> calls_{};  ///< by rank, without those that threw
-  std::array<std::string, max_ranks> reasons_;    ///< by rank; empty unless the last call threw
-  int failed_call_ = 0;                           ///< a rank; its call ended the waits
+  std::array<rank_calls, max_ranks> calls_{};   ///< by rank
+  std::array<std::string, max_ranks> reasons_;  ///< by rank; empty unless the last call threw
+  std::atomic<bool> has_reasons_{false};
+  int failed_call_ = 0;  ///< a rank; its call ended the waits
   std::string failed_reason_;
 };
 

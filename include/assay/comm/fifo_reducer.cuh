@@ -168,7 +168,7 @@ class fifo_reducer : public flow_control<T> {
     for (int rank = 0; rank < Ranks; ++rank) {
       if (!is_other(rank)) { vec[rank] = sys::without_sentinel(own); }
     }
-    auto const sum = pack<T>(reduced<T>(vec, call_.ranks, call_.op));
+    auto const sum = reduced<T>(vec, call_.ranks, call_.op);
     if constexpr (TwoShot) {
 #pragma unroll
       for (int step = 1; step < Ranks; ++step) {

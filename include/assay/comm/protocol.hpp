@@ -83,9 +83,10 @@ inline constexpr unsigned barriers = 2;
 
 /// The value of scratch that holds no data: a NaN that no arithmetic produces. GPU arithmetic
 /// produces the NaN 0x7FFFFFFF, or 0x7FFF in 16 bits (CUDA programming guide, IEEE 754 compliance).
-/// As two 16-bit floats, the sentinel is two NaNs.
+/// As two 16-bit or four 8-bit floats, the sentinel is as many NaNs.
 inline constexpr unsigned sentinel = 0xFFFFFFFFU;
-/// The NaN that is sent instead of an input that equals the sentinel; a NaN in all three types.
+/// The NaN that is sent instead of an input that equals the sentinel: NaNs in all types that are
+/// sent so, of 8, 16 and 32 bits.
 inline constexpr unsigned sentinel_substitute = 0x7FFFFFFFU;
 
 /// True where a multiple of the renewal period lies in (`before`, `after`].

@@ -74,7 +74,9 @@ constexpr unsigned fifo_slots_per_block(int ranks) noexcept { return ranks <= 2 
 struct problem {
   std::size_t bytes = 0;
   int ranks = 1;
-  bool fifo = true;  ///< the engine has FIFO slots
+  bool fifo = true;   ///< the engine has FIFO slots
+  bool own = false;   ///< each rank knows its own buffers alone
+  bool flags = true;  ///< elements can be their own flag of arrival
 };
 
 /// The largest operation that fits into the scratch of an algorithm.
@@ -82,16 +84,21 @@ constexpr std::size_t capacity_bytes(algorithm how, std::size_t scratch_bytes) n
   return how == algorithm::lamport_push ? scratch_bytes : SIZE_MAX;
 }
 
-/// The algorithm of the table, or the next row that can run the operation.
+/// The algorithm of the table, or the next row that can run the operation; `automatic` where no
+/// algorithm can, since ranks know their own buffers alone.
 constexpr algorithm choose(problem const& what, std::size_t scratch_bytes) noexcept {
   auto const pick = [&](auto const& rows) {
     for (auto const& row : rows) {
       if (what.bytes <= row.up_to_bytes && what.bytes <= capacity_bytes(row.how, scratch_bytes) &&
-          (what.fifo || !is_fifo(row.how))) {
+          (what.fifo || !is_fifo(row.how)) &&
+          (uses_peers_buffers(row.how) ? !what.own : what.flags)) {
         return row.how;
       }
     }
-    return algorithm::two_shot;
+    if (!what.own) { return algorithm::two_shot; }
+    auto const push = algorithm::lamport_push;
+    bool const fits = what.bytes <= capacity_bytes(push, scratch_bytes);
+    return fits && what.flags ? push : algorithm::automatic;
   };
   if (what.ranks <= 2) { return pick(tuning_two_ranks); }
   return what.ranks <= 4 ? pick(tuning_four_ranks) : pick(tuning_many_ranks);

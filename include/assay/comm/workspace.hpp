@@ -101,9 +101,11 @@ inline workspace_layout engine_layout(all_reduce_options const& options, int ran
 class workspace {
  public:
   workspace(on::device place, workspace_layout const& at)
-      : place_(place), layout_(at), block_(place, at.bytes) {
+      : place_(place), layout_(at), block_(place, at.bytes), token_(place, 1) {
     reset();
   }
+
+  on::device place() const noexcept { return place_; }
 
   /// Clears the workspace and waits for the device.
   void reset() {
@@ -114,36 +116,64 @@ class workspace {
     check(cudaDeviceSynchronize());
   }
 
-  /// Waits for the device.
-  void wait() const noexcept {
-    try {
-      wait_for_device(place_);
-    } catch (cuda_error const&) {}  // the process ends, or the device has failed
+  /// The error of a device that has failed by now. Does not wait.
+  cudaError_t failure() const noexcept {
+    return on_device([] {
+      cudaEvent_t event = nullptr;
+      auto const code = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+      if (code != cudaSuccess) { return code; }
+      auto const state = cudaEventQuery(event);
+      check_noexcept(cudaEventDestroy(event));
+      return state;
+    });
+  }
+
+  /// Waits once for all work of the device; the error of a device that has failed.
+  /// `cudaDeviceSynchronize` would end the captures of other threads. `cudaFree` waits as well and,
+  /// in the relaxed mode, ends none.
+  cudaError_t wait() noexcept {
+    return on_device([this] { return cudaFree(token_.release()); });
   }
 
   std::byte* base() const noexcept { return static_cast<std::byte*>(block_.get()); }
 
  private:
+  template <class Call>
+  cudaError_t on_device(Call const& call) const noexcept {
+    try {
+      device_guard const guard{place_};
+      relaxed_capture_guard const relaxed;
+      auto const code = call();
+      return check_noexcept(code) ? cudaSuccess : code;
+    } catch (cuda_error const& error) {
+      return check_noexcept(error.code()) ? cudaSuccess : error.code();
+    }
+  }
+
   on::device place_;
   workspace_layout layout_;
-  device_block block_;
+  device_block block_, token_;
 };
 
 namespace detail {
 
 /// The memory of an engine. An exception may come between the calls of two ranks and end the
 /// engine. Then the destructor ends the waits of the rank that was called. No memory goes before
-/// all devices have been waited for: a rank writes its last counts to the memory of its peers.
+/// all devices were waited for, since ranks write their last counts to the memory of their peers.
 struct engine_memory {
   engine_memory() = default;
   engine_memory(engine_memory const&) = delete;
   engine_memory& operator=(engine_memory const&) = delete;
   ~engine_memory() {
-    if (failures.awaits_a_call(static_cast<int>(workspaces.size()))) {
-      failures.stop(stopped_by::abort);
-    }
-    for (auto const& each : workspaces) { each.wait(); }
+    auto const code_of = [](cudaError_t code) {
+      return code == cudaSuccess ? nullptr : cudaGetErrorName(code);
+    };
+    failures.end(
+        static_cast<int>(workspaces.size()), [&](int rank) { return at(rank).place().id; },
+        [&](int rank) { return code_of(at(rank).failure()); },
+        [&](int rank) { return code_of(at(rank).wait()); });
   }
+  workspace& at(int rank) { return workspaces[static_cast<std::size_t>(rank)]; }
 
   page_locked_block words{sizeof(failure_words)};
   failure_board failures{*static_cast<failure_words*>(words.get())};

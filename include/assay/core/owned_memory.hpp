@@ -22,16 +22,18 @@ class device_block {
     data_.reset(block);
   }
   void* get() const noexcept { return data_.get(); }
+  /// The memory, which the caller then frees.
+  void* release() noexcept { return data_.release(); }
 
  private:
-  struct release {
+  struct give_back {
     void operator()(void* block) const noexcept {
       nvtx_range const here{"device_block deallocate", category::allocation};
       relaxed_capture_guard const relaxed;
       check_noexcept(cudaFree(block));
     }
   };
-  std::unique_ptr<void, release> data_;
+  std::unique_ptr<void, give_back> data_;
 };
 
 /// Page-locked host memory, which all devices reach at the same address.
