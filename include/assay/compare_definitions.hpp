@@ -12,7 +12,6 @@
 #include <assay/report/short_text.hpp>
 #include <assay/stats/verdict.hpp>
 
-#include <algorithm>
 #include <exception>
 #include <initializer_list>
 #include <memory>
@@ -40,9 +39,9 @@ ASSAY_INLINE comparison compare_callables(callable_list const& list) {
   for (auto& note : detail::scope_notes(list, own_buffers)) {
     found.notes.push_back(std::move(note));
   }
-  auto const declared = [](variant_result const& each) { return each.bytes > 0; };
-  if (found.failure.empty() &&
-      std::any_of(found.variants.begin(), found.variants.end(), declared)) {
+  bool declared = false;
+  for (auto const& each : found.variants) { declared = declared || each.bytes > 0; }
+  if (found.failure.empty() && declared) {
     try {
       found.ceilings = with->ceilings();
     } catch (std::exception const& cause) {

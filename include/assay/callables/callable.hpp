@@ -63,8 +63,8 @@ struct callable_type {
   bool is_plain_data = false;  ///< trivially copyable, so that its bytes show what it refers to
 };
 
-/// The words of a callable's captured values, or nothing where its type hides what it owns.
-using captured_words = std::optional<std::vector<std::uintptr_t>>;
+/// The words of a callable's captured values.
+using captured_words = std::vector<std::uintptr_t>;
 
 /// A callable of any kind under its name.
 struct erased_callable {

@@ -15,26 +15,43 @@
 
 namespace assay::callables::detail {
 
-/// Memory at a random place in a block, for one callable. Its owner destroys the callable.
-inline std::shared_ptr<void> random_place(callable_type const& of, std::uint64_t random_bits,
-                                          auto const& construct) {
-  auto const spread = std::max<std::size_t>(4096, 4 * of.alignment);  // a page
-  std::align_val_t const alignment{std::max(of.alignment, alignof(std::max_align_t))};
-  std::shared_ptr<std::byte> const block{
-      static_cast<std::byte*>(::operator new(of.bytes + spread, alignment)),
-      [alignment](std::byte* memory) { ::operator delete(memory, alignment); }};
-  void* const at = block.get() + random_bits % (spread / of.alignment) * of.alignment;
-  construct(at);
-  return {at, [block, destroy = of.destroy](void* callable) { destroy(callable); }};
-}
+/// Memory for one callable at a random place in a block. Destroys the callable.
+class random_place {
+ public:
+  random_place(callable_type const& of, std::uint64_t random_bits)
+      : alignment_{std::max(of.alignment, alignof(std::max_align_t))} {
+    auto const spread = std::max<std::size_t>(4096, 4 * of.alignment);  // a page
+    block_ = static_cast<std::byte*>(::operator new(of.bytes + spread, alignment_));
+    callable = block_ + random_bits % (spread / of.alignment) * of.alignment;
+  }
+  random_place(random_place const&) = delete;
+  random_place& operator=(random_place const&) = delete;
+  ~random_place() {
+    if (destroy != nullptr) { destroy(callable); }
+    ::operator delete(block_, alignment_);
+  }
+
+  void* callable;
+  void (*destroy)(void*) noexcept = nullptr;  ///< null until there is a callable
+
+ private:
+  std::align_val_t alignment_;
+  std::byte* block_;
+};
 
 ASSAY_INLINE std::shared_ptr<void> placed(callable_type const& of, void* from,
                                           std::uint64_t random_bits) {
-  return random_place(of, random_bits, [&](void* to) { of.move(to, from); });
+  std::shared_ptr<random_place> const owner{new random_place{of, random_bits}};
+  of.move(owner->callable, from);
+  owner->destroy = of.destroy;
+  return {owner, owner->callable};
 }
 ASSAY_INLINE std::shared_ptr<void> placed_copy(callable_type const& of, void const* from,
                                                std::uint64_t random_bits) {
-  return random_place(of, random_bits, [&](void* to) { of.copy(to, from); });
+  std::shared_ptr<random_place> const owner{new random_place{of, random_bits}};
+  of.copy(owner->callable, from);
+  owner->destroy = of.destroy;
+  return {owner, owner->callable};
 }
 ASSAY_INLINE void refuse_null_callable(std::string const& label) {
   throw std::invalid_argument("\"" + label + "\" is a null callable: pass a function to time");

@@ -7,6 +7,7 @@
 #include <assay/chrome/json_text.hpp>
 #include <assay/chrome/tracks.hpp>
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/trace/model.hpp>
 
 #include <algorithm>
@@ -212,7 +213,7 @@ class chrome_writer {
     }
     for (std::size_t row = 0; row < from_.memsets.size(); ++row) {
       auto const& each = from_.memsets[row];
-      span_of("gpu_memset", "Memset (" + std::string{to_string(each.kind)} + ")",
+      span_of("gpu_memset", concat({"Memset (", to_string(each.kind), ")"}),
               tracks_.of(chrome_tracks::memsets, row), each.when);
       place(each.where);
       bytes(each.bytes, each.when);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/core/utf8.hpp>
 
 #include <array>
@@ -106,8 +107,8 @@ class json_stream {
     auto const size = nanoseconds < 0 ? 0 - static_cast<std::uint64_t>(nanoseconds)
                                       : static_cast<std::uint64_t>(nanoseconds);
     auto const decimals = std::to_string(1000 + size % 1000);
-    return plain((nanoseconds < 0 ? "-" : "") + std::to_string(size / 1000) + "." +
-                 decimals.substr(1));
+    return plain(
+        concat({nanoseconds < 0 ? "-" : "", std::to_string(size / 1000), ".", decimals.substr(1)}));
   }
   template <class... Values>
   json_stream& array(Values const&... values) {

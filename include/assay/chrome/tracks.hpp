@@ -4,6 +4,7 @@
 /// that Kineto's dialect has for what a model holds.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/model.hpp>
@@ -42,8 +43,8 @@ inline std::string name_of(memory_copy const& copy) {
                                        "DtoA", "DtoD", "HtoH", "PtoP", "HtoD", "DtoH", "DtoD"});
   auto const way = ways[static_cast<std::size_t>(copy.kind)];
   auto const unified = copy.kind >= copy_kind::unified_host_to_device;
-  return (unified ? "Memcpy Unified " : "Memcpy ") + std::string{way} + " (" +
-         std::string{to_string(copy.from)} + " -> " + std::string{to_string(copy.to)} + ")";
+  return concat({unified ? "Memcpy Unified " : "Memcpy ", way, " (", to_string(copy.from), " -> ",
+                 to_string(copy.to), ")"});
 }
 
 /// `Graph 7`: the number of the graph, or of its executable where only that was recorded.
@@ -275,7 +276,7 @@ class chrome_tracks {
                        : number == no_stream ? "all streams"
                                              : "stream " + std::to_string(number);
     if (kind == group::synchronization) { name += " (sync)"; }
-    if (lane > 0) { name += " (lane " + std::to_string(lane + 1) + ")"; }
+    if (lane > 0) { name += concat({" (lane ", std::to_string(lane + 1), ")"}); }
     if (kind != group::host || lane > 0) { names_.emplace_back(track, name, names_.size()); }
     return track;
   }

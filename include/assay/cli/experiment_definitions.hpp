@@ -10,6 +10,7 @@
 #include <assay/cli/sweep.hpp>
 #include <assay/cli/sweep_definitions.hpp>
 #include <assay/compare.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/core/place.hpp>
 #include <assay/race/space.hpp>
 
@@ -59,10 +60,10 @@ ASSAY_INLINE void erased_experiment::declare(CLI::App& app) {
              letter == '_';
     };
     if (name.empty() || name.front() == '-' || !std::ranges::all_of(name, plain)) {
-      refusal_ = "parameter \"" + name + "\": a name has letters, digits, - and _";
+      refusal_ = concat({"parameter \"", name, "\": a name has letters, digits, - and _"});
     } else if (app.get_option_no_throw(each.option()) != nullptr) {
-      refusal_ = "parameter \"" + name + "\": there is an option " + each.option() +
-                 ": choose another name";
+      refusal_ = concat({"parameter \"", name, "\": there is an option ", each.option(),
+                         ": choose another name"});
     } else {
       app.add_option_function<std::string>(
              each.option(), [&each](std::string const& text) { each.given = text; },
@@ -104,7 +105,7 @@ ASSAY_INLINE std::vector<std::string> erased_experiment::without_skipped(
       (void)at_point(at);
       return false;
     } catch (skip const& why) {
-      reasons.push_back("skipped " + at.label() + ": " + why.what());
+      reasons.push_back(concat({"skipped ", at.label(), ": ", why.what()}));
       return true;
     }
   });

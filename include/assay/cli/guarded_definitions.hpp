@@ -6,6 +6,7 @@
 #include <assay/cli/gate.hpp>
 #include <assay/cli/guarded.hpp>
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/report/escape.hpp>
 
 #include <CLI/CLI.hpp>
@@ -55,14 +56,15 @@ inline std::string explained(CLI::ParseError const& error) {
   auto const at = text.find(equals);
   if (!text.starts_with(unreadable) || at == std::string::npos) { return text; }
   auto const option = text.substr(unreadable.size(), at - unreadable.size());
-  return option + ": '" + text.substr(at + equals.size()) + "' is not a number that it can hold";
+  return concat(
+      {option, ": '", text.substr(at + equals.size()), "' is not a number that it can hold"});
 }
 
 }  // namespace detail
 
 ASSAY_INLINE std::string no_option(std::string const& path) {
   if (path.size() < 2 || path[0] != '-') { return {}; }
-  return path + " looks like an option: name a file, or write ./" + path;
+  return concat({path, " looks like an option: name a file, or write ./", path});
 }
 
 ASSAY_INLINE int guarded(CLI::App& app, int argc, char const* const* argv,

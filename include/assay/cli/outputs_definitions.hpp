@@ -7,6 +7,7 @@
 #include <assay/cli/options.hpp>
 #include <assay/cli/outputs.hpp>
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/page/page.hpp>
 #include <assay/report/csv.hpp>
@@ -72,8 +73,8 @@ ASSAY_INLINE std::span<file_format const> file_formats() {
 
 ASSAY_INLINE std::filesystem::path beside(std::filesystem::path path, std::string_view part) {
   if (part.empty()) { return path; }
-  return path.replace_filename(path.stem().string() + "." + std::string{part} +
-                               path.extension().string());
+  return path.replace_filename(
+      concat({path.stem().string(), ".", part, path.extension().string()}));
 }
 
 ASSAY_INLINE std::filesystem::path path_of(options const& of, std::string_view option,
@@ -100,8 +101,8 @@ ASSAY_INLINE void require_outputs(options const& of) {
     auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path), failed);
     if (failed) { file = path; }  // require_output says why
     if (std::ranges::count(tried, file) > 0) {
-      throw std::invalid_argument("two outputs are written to " + path.string() +
-                                  "; give each its own path");
+      throw std::invalid_argument(
+          concat({"two outputs are written to ", path.string(), "; give each its own path"}));
     }
     require_output(path);
     tried.push_back(file);

@@ -5,6 +5,7 @@
 
 #include <assay/cli/parameters.hpp>
 #include <assay/cli/parse.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/race/space.hpp>
 
@@ -53,15 +54,15 @@ inline long long parse_whole(std::string const& text) {
   auto const [stop, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc{} && stop == end) { return value; }
   throw std::invalid_argument(
-      "'" + text + "' is not a whole number of 64 bits: write numbers such as 4096,8192");
+      concat({"'", text, "' is not a whole number of 64 bits: write numbers such as 4096,8192"}));
 }
 
 /// The numbers of `first:last` or `first:last:stride`, the ends included.
 inline std::vector<std::string> words_of_range(std::string const& range) {
   auto const parts = split(range, ':');
   auto const refuse = [&](char const* why) {
-    throw std::invalid_argument("'" + range + "' " + why +
-                                ": write FIRST:LAST or FIRST:LAST:STRIDE");
+    throw std::invalid_argument(
+        concat({"'", range, "' ", why, ": write FIRST:LAST or FIRST:LAST:STRIDE"}));
   };
   if (parts.size() > 3) { refuse("has more than three parts"); }
   auto const first = parse_whole(parts[0]);
@@ -103,9 +104,9 @@ inline std::string own_type_name(std::string const& word) {
 /// The value of a parameter from a word. Throws `std::invalid_argument` for what it cannot be.
 inline std::string read_value(swept const& of, std::string const& word) {
   if (word.empty()) {
-    throw std::invalid_argument("'" + of.given.value_or("") +
-                                "' has an empty value: write a list such as " +
-                                cli::joined(of.declared, ","));
+    throw std::invalid_argument(
+        concat({"'", of.given.value_or(""), "' has an empty value: write a list such as ",
+                cli::joined(of.declared, ",")}));
   }
   if (of.of == swept::kind::types) {
     return of.declared[find_choice("type", own_type_name(word), of.declared)];
@@ -114,7 +115,7 @@ inline std::string read_value(swept const& of, std::string const& word) {
   auto const value = parse_whole(word);  // 007 is 7
   if (!of.given || !of.powers) { return std::to_string(value); }
   if (value < 0 || value > 62) {
-    throw std::invalid_argument("'" + word + "' is no exponent: 2^0 to 2^62 are possible");
+    throw std::invalid_argument(concat({"'", word, "' is no exponent: 2^0 to 2^62 are possible"}));
   }
   return std::to_string(1LL << value);
 }
@@ -124,7 +125,7 @@ ASSAY_INLINE std::vector<std::string> values_of(swept const& of) {
     std::vector<std::string> values;
     for (auto const& word : of.given ? words_of(of) : of.declared) {
       if (!add_distinct(values, read_value(of, word))) {
-        throw std::invalid_argument("'" + word + "' is named twice: name each value once");
+        throw std::invalid_argument(concat({"'", word, "' is named twice: name each value once"}));
       }
     }
     if (values.empty()) { throw std::invalid_argument("the program gives it no value: add one"); }
@@ -142,8 +143,8 @@ ASSAY_INLINE void read_axis(std::string const& spec, std::vector<swept>& all) {
     for (auto const& each : all) { names.push_back(each.name); }
     auto& of = all[find_choice("parameter", name, names)];
     if (equals == spec.npos || (powers && of.of != swept::kind::numbers)) {
-      throw std::invalid_argument("'" + spec + "': write " + of.name + "=" +
-                                  cli::joined(of.declared, ","));
+      throw std::invalid_argument(
+          concat({"'", spec, "': write ", of.name, "=", cli::joined(of.declared, ",")}));
     }
     of.given = trimmed(spec.substr(equals + 1));
     of.powers = powers;

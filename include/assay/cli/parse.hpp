@@ -3,6 +3,7 @@
 /// Reads values from the words of a command line. A refusal names the word and the allowed values.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/requirements.hpp>
 
 #include <algorithm>
@@ -28,8 +29,7 @@ inline std::pair<double, std::string_view> leading_number(std::string_view text,
   double value = 0;
   auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || !std::isfinite(value)) {
-    throw std::invalid_argument("'" + std::string{text} +
-                                "' is not a number: " + std::string{remedy});
+    throw std::invalid_argument(concat({"'", text, "' is not a number: ", remedy}));
   }
   auto rest = text.substr(static_cast<std::size_t>(stop - text.data()));
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
@@ -42,7 +42,7 @@ auto value_of(std::string_view option, Parse const& parse) {
   try {
     return parse();
   } catch (std::invalid_argument const& error) {
-    throw std::invalid_argument(std::string{option} + ": " + error.what());
+    throw std::invalid_argument(concat({option, ": ", error.what()}));
   }
 }
 
@@ -61,7 +61,7 @@ inline std::size_t parse_bytes(std::string_view text) {
   });
   auto const found = std::ranges::find(units, std::string_view{suffix}, &unit::first);
   auto const refuse = [&](std::string const& why) {
-    throw std::invalid_argument("'" + std::string{text} + "' " + why + ": " + std::string{remedy});
+    throw std::invalid_argument(concat({"'", text, "' ", why, ": ", remedy}));
   };
   if (found == units.end()) { refuse("has an unknown unit"); }
   auto const bytes = value * found->second;
@@ -77,8 +77,8 @@ inline std::uint64_t parse_seed(std::string_view text) {
   auto const end = text.data() + text.size();
   auto const [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc{} || stop != end || value == 0) {
-    throw std::invalid_argument("'" + std::string{text} +
-                                "' is not a seed: write a whole number from 1 to 2^64 - 1");
+    throw std::invalid_argument(
+        concat({"'", text, "' is not a seed: write a whole number from 1 to 2^64 - 1"}));
   }
   return value;
 }
@@ -90,8 +90,7 @@ inline double parse_share(std::string_view text) {
   auto const [value, rest] = leading_number(text, remedy);
   auto const share = rest == "%" ? value / 100 : value;
   if ((!rest.empty() && rest != "%") || !(share >= 0 && share <= 1)) {
-    throw std::invalid_argument("'" + std::string{text} +
-                                "' is not a share between 0 and 1: " + std::string{remedy});
+    throw std::invalid_argument(concat({"'", text, "' is not a share between 0 and 1: ", remedy}));
   }
   return share;
 }
@@ -100,8 +99,8 @@ inline double parse_share(std::string_view text) {
 inline double read_share(std::string_view option, std::string const& text) {
   auto const value = value_of(option, [&] { return parse_share(text); });
   if (value > 0 && value < 1) { return value; }
-  throw std::invalid_argument(std::string{option} + " " + text +
-                              ": it must lie between 0 and 100 %, such as 1%");
+  throw std::invalid_argument(
+      concat({option, " ", text, ": it must lie between 0 and 100 %, such as 1%"}));
 }
 
 /// `a, b, c`
@@ -117,8 +116,8 @@ inline std::size_t find_choice(std::string_view what, std::string const& word,
                                std::vector<std::string> const& choices) {
   auto const found = std::ranges::find(choices, word);
   if (found == choices.end()) {
-    throw std::invalid_argument("unknown " + std::string{what} + " '" + word + "': choose one of " +
-                                joined(choices));
+    throw std::invalid_argument(
+        concat({"unknown ", what, " '", word, "': choose one of ", joined(choices)}));
   }
   return static_cast<std::size_t>(found - choices.begin());
 }
@@ -140,8 +139,8 @@ void require_between(std::string_view name, Number value, Number low, Number hig
   };
   auto const limit = high == std::numeric_limits<Number>::max()
                          ? "must be at least " + text(low)
-                         : "must be between " + text(low) + " and " + text(high);
-  throw std::invalid_argument(std::string{name} + " " + text(value) + ": it " + limit);
+                         : concat({"must be between ", text(low), " and ", text(high)});
+  throw std::invalid_argument(concat({name, " ", text(value), ": it ", limit}));
 }
 
 /// A count that must be at least one, and fits `int`.

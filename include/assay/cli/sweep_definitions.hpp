@@ -6,6 +6,7 @@
 #include <assay/cli/join.hpp>
 #include <assay/cli/join_definitions.hpp>
 #include <assay/cli/sweep.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/race/space.hpp>
@@ -33,7 +34,8 @@ inline measure::options options_of_cell(measure::options const& whole, std::size
   if (whole.seed != 0) { own.seed = stats::derive_seed(whole.seed, i) | 1U; }
   own.max_seconds = std::max(seconds / static_cast<double>(count - i), 1e-3);
   if (whole.progress) {
-    auto const where = "cell " + std::to_string(i + 1) + " of " + std::to_string(count) + ", ";
+    auto const where =
+        concat({"cell ", std::to_string(i + 1), " of ", std::to_string(count), ", "});
     own.progress = [&whole, where](int epoch, int of, std::string_view what) {
       whole.progress(epoch, of, where + std::string{what});
     };
@@ -48,12 +50,13 @@ inline measure::comparison joined(std::vector<named_comparison> const& parts,
   all.margin = whole.margin;
   all.seed = whole.seed;
   auto const cells = std::to_string(count);
-  all.notes.insert(all.notes.begin(), cells + " cells of the sweep share alpha: each has alpha / " +
-                                          cells +
-                                          ", so that all verdicts and intervals hold together");
+  all.notes.insert(all.notes.begin(),
+                   concat({cells, " cells of the sweep share alpha: each has alpha / ", cells,
+                           ", so that all verdicts and intervals hold together"}));
   if (parts.size() < count) {
-    all.notes.insert(all.notes.begin(), std::to_string(count - parts.size()) + " of " + cells +
-                                            " cells were not measured: the sweep was cancelled");
+    all.notes.insert(all.notes.begin(),
+                     concat({std::to_string(count - parts.size()), " of ", cells,
+                             " cells were not measured: the sweep was cancelled"}));
     if (all.failure.empty()) { all.failure = "the sweep was cancelled"; }
   }
   return all;

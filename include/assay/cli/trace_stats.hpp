@@ -9,6 +9,7 @@
 #include <assay/cli/outputs.hpp>
 #include <assay/cli/trace_stats_options.hpp>
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/nsys/answers.hpp>
 #include <assay/nsys/overlap_reasons.hpp>
 #include <assay/nsys/range_tables.hpp>
@@ -173,7 +174,7 @@ class trace_stats_printer {
 
   static void require_matches(profile::compared_steps const& steps) {
     for (auto const& [gate, known] : steps.unmatched()) {
-      detail::refuse_choice("--fail-if '" + gate->text + "'", "a step of either FILE",
+      detail::refuse_choice(concat({"--fail-if '", gate->text, "'"}), "a step of either FILE",
                             gate->kind + " of that name",
                             gate->kind == "copy" ? "copies" : gate->kind + "s", known);
     }

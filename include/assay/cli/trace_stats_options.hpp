@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/cli/parse.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/answers.hpp>
 #include <assay/nsys/reports.hpp>
@@ -41,12 +42,12 @@ namespace detail {
                                        std::string const& lacks, std::string const& kind,
                                        std::vector<std::string> const& known) {
   constexpr std::size_t most = 8;
-  std::string there = known.empty() ? ", and none at all" : "; it has " + kind + ": ";
+  std::string there = known.empty() ? ", and none at all" : concat({"; it has ", kind, ": "});
   for (std::size_t i = 0; i < std::min(most, known.size()); ++i) {
     there += (i == 0 ? "" : ", ") + known[i];
   }
   if (known.size() > most) { there += ", ..."; }
-  throw std::invalid_argument(choice + ": " + path + " has no " + lacks + there);
+  throw std::invalid_argument(concat({choice, ": ", path, " has no ", lacks, there}));
 }
 
 inline bool is_trace_report(std::string const& name) {
@@ -127,10 +128,10 @@ struct trace_stats_options {
     for (auto const& each : trace::reports) { known.append(" ").append(each.name); }
     known += "; of assay alone:";
     for (auto const& each : trace::own_reports) { known.append(" ").append(each.name); }
-    app.footer(known +
-               "; what_if; with --range also range_kernels.\nExit codes: 0 done; 2 bad input; " +
-               "3 a condition of --fail-if holds; 4 failed (memory, file); 5 --fail-if was asked, "
-               "but the steps are too few for an answer.");
+    app.footer(concat(
+        {known, "; what_if; with --range also range_kernels.\nExit codes: 0 done; 2 bad input; ",
+         "3 a condition of --fail-if holds; 4 failed (memory, file); 5 --fail-if was asked, "
+         "but the steps are too few for an answer."}));
   }
 
   void validate() {
@@ -144,9 +145,9 @@ struct trace_stats_options {
     }
     auto const of_files = [&](char const* option, bool given, std::size_t count) {
       if (!given || files.size() == count) { return; }
-      throw std::invalid_argument(std::string{option} + " goes with " +
-                                  (count == 1 ? "one FILE" : "two FILEs") + ", not " +
-                                  std::to_string(files.size()));
+      throw std::invalid_argument(
+          concat({option, " goes with ", count == 1 ? "one FILE" : "two FILEs", ", not ",
+                  std::to_string(files.size())}));
     };
     of_files("--diff", diff, 2);
     steps.validate(diff, range, ranks ? "" : html);
@@ -174,7 +175,7 @@ struct trace_stats_options {
     require_range("--range", range, path, of);
     for (auto const& name : phases) { require_range("--phases", name, path, of); }
     require_passes(path, of);
-    require_kernel("--kernel '" + kernel + "'", kernel, path, of);
+    require_kernel(concat({"--kernel '", kernel, "'"}), kernel, path, of);
     for (auto const& each : classes) {
       require_kernel("--class " + each, each.substr(each.find('=') + 1), path, of);
     }
@@ -190,8 +191,8 @@ struct trace_stats_options {
       if (!value || known.contains(*value)) { return; }
       std::vector<std::string> names;
       for (auto const each : known) { names.push_back(std::to_string(each)); }
-      auto const place = what + " " + std::to_string(*value);
-      detail::refuse_choice("--" + place, path, work + " " + place, work, names);
+      auto const place = concat({what, " ", std::to_string(*value)});
+      detail::refuse_choice("--" + place, path, concat({work, " ", place}), work, names);
     };
     require("device", "work on", device, devices);
     require("stream", "work in", stream, streams);
@@ -218,8 +219,8 @@ struct trace_stats_options {
     for (auto each = classes.rbegin(); each != classes.rend(); ++each) {
       auto const split = each->find('=');
       if (split == 0 || split == std::string::npos || split + 1 == each->size()) {
-        throw std::invalid_argument("--class " + *each +
-                                    ": write NAME=GLOB, as in mine=*my_kernel*");
+        throw std::invalid_argument(
+            concat({"--class ", *each, ": write NAME=GLOB, as in mine=*my_kernel*"}));
       }
       made = made.with(each->substr(0, split), each->substr(split + 1));
     }
@@ -232,7 +233,7 @@ struct trace_stats_options {
     std::error_code ignored;
     for (auto const& file : files) {
       if (!path.empty() && std::filesystem::equivalent(path, file, ignored)) {
-        throw std::invalid_argument(option + " " + path + " would overwrite the trace");
+        throw std::invalid_argument(concat({option, " ", path, " would overwrite the trace"}));
       }
     }
   }
@@ -287,7 +288,7 @@ struct trace_stats_options {
     auto const require = [&](std::string const& option, std::string const& name,
                              std::string const& unchanged) {
       if (name.empty() || name == unchanged || any(name)) { return; }
-      detail::refuse_choice(option + " '" + name + "'", path, "range of that name", "ranges",
+      detail::refuse_choice(concat({option, " '", name, "'"}), path, "range of that name", "ranges",
                             range_names(of));
     };
     require("--forward", answer.forward, usual.forward);
@@ -322,7 +323,7 @@ struct trace_stats_options {
   void require_range(std::string const& option, std::string const& name, std::string const& path,
                      trace::model const& of) const {
     if (name.empty() || !trace::outermost_ranges(of, filter_by(name, of)).empty()) { return; }
-    detail::refuse_choice(option + " '" + name + "'", path, "range of that name", "ranges",
+    detail::refuse_choice(concat({option, " '", name, "'"}), path, "range of that name", "ranges",
                           range_names(of));
   }
 };

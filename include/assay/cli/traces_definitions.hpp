@@ -8,6 +8,7 @@
 #include <assay/cli/traces.hpp>
 #include <assay/cli/tracing.hpp>
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/trace/explanation.hpp>
@@ -39,7 +40,7 @@ ASSAY_INLINE std::filesystem::path variant_path(std::filesystem::path const& of,
       '-');
   auto const given = of.extension() == extension;
   auto const stem = given ? of.stem().string() : of.filename().string();
-  return std::filesystem::path{of}.replace_filename(stem + "." + variant + extension);
+  return std::filesystem::path{of}.replace_filename(concat({stem, ".", variant, extension}));
 }
 
 ASSAY_INLINE void print_tables(std::ostream& out, trace::view const& rows) {
@@ -59,7 +60,7 @@ inline void require_trace_path(std::string const& option, std::string const& of,
   try {
     require_writable(variant_path(of, "variant", extension));
   } catch (file_error const& error) {
-    throw std::invalid_argument(std::string{error.what()} + "; choose another " + option);
+    throw std::invalid_argument(concat({error.what(), "; choose another ", option}));
   }
 }
 
@@ -84,7 +85,7 @@ ASSAY_INLINE void traces::add_to(CLI::App& app, std::string const& more) {
 ASSAY_INLINE void traces::check() const {
   if (!wanted()) { return; }
   auto const refuse = [](std::string const& what, std::string const& why) {
-    throw std::invalid_argument(what + ": this program was built without " + why);
+    throw std::invalid_argument(concat({what, ": this program was built without ", why}));
   };
   if (by_.record == nullptr) {
     refuse(asked(), "CUPTI, which records traces: build it with a CUDA toolkit that has it");

@@ -12,7 +12,7 @@
 namespace assay::measure::detail {
 
 /// Callables on streams of `options::place`.
-std::shared_ptr<callable_support> launches_for(options const& chosen);
+std::shared_ptr<callable_support const> launches_for(options const& chosen);
 
 }  // namespace assay::measure::detail
 

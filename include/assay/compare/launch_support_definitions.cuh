@@ -5,18 +5,17 @@
 
 #include <assay/compare/launch_subject.cuh>
 #include <assay/compare/launch_support.cuh>
+#include <assay/machine/file_lines.hpp>
 #include <assay/measure/callable_variants.hpp>
 #include <assay/measure/device_watch.hpp>
 
+#include <cstddef>
 #include <cstdint>
-#include <fstream>
-#include <ios>
+#include <cstdlib>
 #include <memory>
-#include <optional>
-#include <set>
-#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,29 +26,26 @@ namespace detail {
 class writable_memory {
  public:
   writable_memory() {
-    std::ifstream maps{"/proc/self/maps"};
-    for (std::string line; std::getline(maps, line);) {
-      std::istringstream fields{line};
-      range next{};
-      char dash = 0;
-      std::string rights;
-      fields >> std::hex >> next.begin >> dash >> next.end >> rights;
-      if (fields && rights.find('w') != std::string::npos) { ranges_.push_back(next); }
+    for (auto const& line : machine::file_lines("/proc/self/maps")) {  // "begin-end rwxp ..."
+      char* at = nullptr;
+      auto const begin = std::strtoull(line.c_str(), &at, 16);
+      if (*at != '-') { continue; }
+      auto const end = std::strtoull(at + 1, &at, 16);
+      if (std::string_view{at}.substr(0, 5).find('w') == std::string_view::npos) { continue; }
+      bounds_.push_back(begin);
+      bounds_.push_back(end);
     }
   }
 
   bool contains(std::uintptr_t address) const noexcept {
-    for (auto const& each : ranges_) {
-      if (address >= each.begin && address < each.end) { return true; }
+    for (std::size_t i = 0; i < bounds_.size(); i += 2) {
+      if (address >= bounds_[i] && address < bounds_[i + 1]) { return true; }
     }
     return false;
   }
 
  private:
-  struct range {
-    std::uintptr_t begin = 0, end = 0;
-  };
-  std::vector<range> ranges_;
+  std::vector<std::uintptr_t> bounds_;  ///< begin and end of each range
 };
 
 /// Runs callables on streams of `options::place`.
@@ -62,7 +58,7 @@ class launch_support final : public callable_support {
                                   std::string{to_string(timed_by)});
     }
     device_guard const guard{place_};
-    session_ = std::make_shared<launch_session>(place_, timed_by, chosen.cold_cache);
+    session_.reset(new launch_session{place_, timed_by, chosen.cold_cache});
   }
   std::unique_ptr<subject> build(epoch const& now, std::string const& label,
                                  callables::work_factory const& make) const override {
@@ -75,26 +71,36 @@ class launch_support final : public callable_support {
   /// other writable memory, which may hold further pointers.
   bool same_buffers(std::vector<callables::captured_words> const& captured) const override {
     writable_memory const host;
-    std::optional<std::set<std::uintptr_t>> common;
+    callables::captured_words common;
     for (auto const& words : captured) {
-      if (!words) { return false; }
-      std::set<std::uintptr_t> buffers;
-      for (auto const word : *words) {
+      callables::captured_words buffers;
+      for (auto const word : words) {
         cudaPointerAttributes of{};
         check(cudaPointerGetAttributes(&of, reinterpret_cast<void const*>(word)));
         if (of.type != cudaMemoryTypeUnregistered) {
-          buffers.insert(word);
+          buffers.push_back(word);
         } else if (host.contains(word)) {
           return false;
         }
       }
-      if (buffers.empty() || (common && *common != buffers)) { return false; }
-      common = std::move(buffers);
+      if (buffers.empty()) { return false; }
+      if (common.empty()) { common = buffers; }
+      if (!contains_all(common, buffers) || !contains_all(buffers, common)) { return false; }
     }
-    return common.has_value();
+    return !common.empty();
   }
 
  private:
+  static bool contains_all(callables::captured_words const& all,
+                           callables::captured_words const& some) {
+    for (auto const each : some) {
+      bool contained = false;
+      for (auto const other : all) { contained = contained || other == each; }
+      if (!contained) { return false; }
+    }
+    return true;
+  }
+
   /// The device of the options, else the current device, which has the caller's buffers.
   static on::device place_of_options(options const& chosen) {
     auto place = chosen.place.value_or(on::device{});
@@ -107,7 +113,7 @@ class launch_support final : public callable_support {
   std::shared_ptr<launch_session> session_;
 };
 
-ASSAY_INLINE std::shared_ptr<callable_support> launches_for(options const& chosen) {
+ASSAY_INLINE std::shared_ptr<callable_support const> launches_for(options const& chosen) {
   return make_support<launch_support>(chosen);
 }
 

@@ -3,6 +3,7 @@
 /// Number, attributes and choice of CUDA devices.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/error.hpp>
 #include <assay/core/place.hpp>
 
@@ -15,9 +16,9 @@ namespace assay {
 
 /// The message for a driver that is older than the toolkit, by their version numbers.
 inline std::string driver_too_old(int driver, int runtime) {
-  return "the driver supports CUDA " + cuda_version_text(driver) +
-         " but this program was built with CUDA " + cuda_version_text(runtime) +
-         ": update the driver, or build with an older toolkit";
+  return concat({"the driver supports CUDA ", cuda_version_text(driver),
+                 " but this program was built with CUDA ", cuda_version_text(runtime),
+                 ": update the driver, or build with an older toolkit"});
 }
 
 /// Devices that this process can use; 0 without a GPU or driver. Throws `std::runtime_error` that
@@ -45,10 +46,10 @@ inline void require_device(on::device place) {
   int const count = device_count();
   if (place.id >= 0 && place.id < count) { return; }
   throw std::invalid_argument(
-      "device " + std::to_string(place.id) + " does not exist: this process sees " +
-      std::to_string(count) +
-      (count == 0 ? " GPUs; a GPU and its driver are needed" : " GPUs, numbered from 0") +
-      (count == 0 ? "" : " (CUDA_VISIBLE_DEVICES limits them)"));
+      concat({"device ", std::to_string(place.id), " does not exist: this process sees ",
+              std::to_string(count),
+              count == 0 ? " GPUs; a GPU and its driver are needed" : " GPUs, numbered from 0",
+              count == 0 ? "" : " (CUDA_VISIBLE_DEVICES limits them)"}));
 }
 
 /// An attribute of a device, as the runtime reports it.
@@ -70,9 +71,9 @@ inline std::string device_in_words(on::device place) {
   require_device(place);
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, place.id));
-  return std::string{properties.name} + ", " + std::to_string(properties.multiProcessorCount) +
-         " SMs, " + std::to_string(properties.totalGlobalMem >> 20U) + " MiB, compute capability " +
-         std::to_string(properties.major) + "." + std::to_string(properties.minor);
+  return concat({properties.name, ", ", std::to_string(properties.multiProcessorCount), " SMs, ",
+                 std::to_string(properties.totalGlobalMem >> 20U), " MiB, compute capability ",
+                 std::to_string(properties.major), ".", std::to_string(properties.minor)});
 }
 
 /// The device that is current on this thread.

@@ -3,6 +3,7 @@
 /// The driver's management library, loaded at run time.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/requirements.hpp>
 
 #include <dlfcn.h>
@@ -55,29 +56,17 @@ class nvml {
   using lookup = std::function<void*(char const*)>;
 
   static nvml load(std::string const& path = "libnvidia-ml.so.1") {
-    std::shared_ptr<void> const library{::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL),
-                                        [](void* old) {
-                                          if (old != nullptr) { ::dlclose(old); }
-                                        }};
+    auto* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       nvml nothing;
       auto const* const reason = ::dlerror();
       nothing.why_missing_ = reason != nullptr ? reason : path + " cannot be loaded";
       return nothing;
     }
-    return nvml{[library](char const* name) { return ::dlsym(library.get(), name); }};
+    return {[library](char const* name) { return ::dlsym(library, name); }, library};
   }
 
-  explicit nvml(lookup const& find) {
-    auto loaded = std::make_shared<functions>(functions{find});
-    if (!loaded->complete()) {
-      why_missing_ = "the library lacks functions that every driver has";
-    } else if (auto const code = loaded->init(); code != 0) {
-      why_missing_ = "nvmlInit: " + loaded->text(code);
-    } else {
-      functions_ = {loaded.get(), [keep = loaded](functions* old) { old->shutdown(); }};
-    }
-  }
+  explicit nvml(lookup const& find) : nvml(find, nullptr) {}
 
   bool available() const noexcept { return functions_ != nullptr; }
 
@@ -100,7 +89,7 @@ class nvml {
     auto* const handle = find(pci_bus_id, problems);
     if (handle == nullptr) { return state; }
     auto const note = [&](char const* what, int code) {
-      problems.push_back(std::string{what} + ": " + functions_->text(code));
+      problems.push_back(concat({what, ": ", functions_->text(code)}));
     };
     unsigned value = 0;
     auto const number = [&](char const* what, int code, double scale, double& into) {
@@ -151,7 +140,7 @@ class nvml {
         problems.push_back(std::string{what} + ": the library does not know it");
       } else if (auto const code = call(handle, &into); code != 0) {
         into = 0;
-        problems.push_back(std::string{what} + ": " + f.text(code));
+        problems.push_back(concat({what, ": ", f.text(code)}));
       }
     };
     number("link generation", f.link_generation, link.generation);
@@ -163,6 +152,17 @@ class nvml {
 
  private:
   nvml() = default;
+  nvml(lookup const& find, void* library) : functions_(new functions{find, library}) {
+    if (!functions_->complete()) {
+      why_missing_ = "the library lacks functions that every driver has";
+    } else if (auto const code = functions_->init(); code != 0) {
+      why_missing_ = "nvmlInit: " + functions_->text(code);
+    } else {
+      functions_->begun = true;
+      return;
+    }
+    functions_ = nullptr;
+  }
 
   // NVML's C interface, as its binary interface has been since CUDA 7: handles are opaque pointers,
   // all status codes are ints with 0 for success.
@@ -203,14 +203,16 @@ class nvml {
       return std::nullopt;
     }
     constexpr int insufficient_size = 7;  // NVML_ERROR_INSUFFICIENT_SIZE: `count` says how many
-    std::vector<process_info> found(16);
+    std::unique_ptr<process_info[]> found;
+    unsigned room = 16;
     unsigned count = 0;
     int code = insufficient_size;
     // Processes may come between two calls, so each has room for some more.
     for (int tries = 0; tries < 3 && code == insufficient_size; ++tries) {
-      found.resize(found.size() + count);
-      count = static_cast<unsigned>(found.size());
-      code = f.processes(handle, &count, found.data());
+      room += count;
+      found.reset(new process_info[room]);
+      count = room;
+      code = f.processes(handle, &count, found.get());
     }
     if (code != 0) {
       problems.push_back("compute processes: " + f.text(code));
@@ -229,7 +231,15 @@ class nvml {
   };
 
   struct functions {
-    lookup library;  // keeps the library loaded
+    lookup find;
+    void* library;       ///< closed at the end; null where `find` has another source
+    bool begun = false;  ///< `init` succeeded, so `shutdown` is due
+
+    ~functions() {
+      if (begun) { shutdown(); }
+      if (library != nullptr) { ::dlclose(library); }
+    }
+
     int (*init)() = get("nvmlInit_v2");
     int (*shutdown)() = get("nvmlShutdown");
     char const* (*error)(int) = get("nvmlErrorString");
@@ -256,8 +266,8 @@ class nvml {
     }
     std::string text(int code) const { return error(code); }
     symbol get(char const* name, char const* older = nullptr) const {
-      auto* const found = library(name);
-      return {found != nullptr || older == nullptr ? found : library(older)};
+      auto* const found = find(name);
+      return {found != nullptr || older == nullptr ? found : find(older)};
     }
   };
 

@@ -218,7 +218,7 @@ class range_log {
 
   [[gnu::cold]] static void enter() noexcept {
     struct owner {
-      std::shared_ptr<thread_log> log = std::make_shared<thread_log>();
+      std::shared_ptr<thread_log> log{new thread_log};
       owner() {
         std::lock_guard const lock{shared().mutex};
         shared().threads.push_back(log);

@@ -3,6 +3,7 @@
 /// `cupti_api`: the table of CUPTI's functions, loaded at run time, and the meaning of its errors.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/trace/metrics.hpp>
 
 #include <cupti.h>
@@ -147,15 +148,15 @@ class cupti_api {
 
   /// Throws `cupti_error` that names the call, unless the call worked.
   void check(CUptiResult code, char const* call) const {
-    if (code != CUPTI_SUCCESS) { throw cupti_error(code, std::string{call} + ": " + text(code)); }
+    if (code != CUPTI_SUCCESS) { throw cupti_error(code, concat({call, ": ", text(code)})); }
   }
 
   /// `CUPTI_ERROR_HARDWARE_BUSY (26)`.
   std::string text(CUptiResult code) const {
     char const* name = nullptr;
     auto const known = functions_ && functions_->result_string(code, &name) == CUPTI_SUCCESS;
-    return (known && name != nullptr ? std::string{name} : std::string{"CUPTI error"}) + " (" +
-           std::to_string(static_cast<int>(code)) + ")";
+    return concat({known && name != nullptr ? std::string{name} : std::string{"CUPTI error"}, " (",
+                   std::to_string(static_cast<int>(code)), ")"});
   }
 
  private:
@@ -165,7 +166,7 @@ class cupti_api {
     constexpr int major = CUPTI_API_VERSION / 10000;
     constexpr int minor = CUPTI_API_VERSION / 100 % 100;
     auto const name = "libcupti.so." + std::to_string(major);
-    auto const version = std::to_string(major) + "." + std::to_string(minor);
+    auto const version = concat({std::to_string(major), ".", std::to_string(minor)});
     std::vector<std::string> folders{""};
     for (auto const& root : {variable("CUDA_HOME"), variable("CUDA_PATH"),
                              "/usr/local/cuda-" + version, std::string{"/usr/local/cuda"}}) {

@@ -4,6 +4,7 @@
 /// data. This half of CUPTI's profiler needs neither GPU nor driver. Internal to counters.hpp.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/cupti/api.hpp>
 
 #include <algorithm>
@@ -54,7 +55,7 @@ class counter_host {
     if (try_add(whole, made.metrics) != CUPTI_SUCCESS) {
       std::erase_if(made.metrics, [&](std::string const& each) {
         if (try_add(object{*this}, {each}) == CUPTI_SUCCESS) { return false; }
-        made.dropped.push_back({each, chip_ + " has no metric " + each});
+        made.dropped.push_back({each, concat({chip_, " has no metric ", each})});
         return true;
       });
       if (made.metrics.empty()) { return made; }

@@ -4,6 +4,7 @@
 /// counters.hpp.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/cupti/counter_host.hpp>
 
 #include <algorithm>
@@ -201,9 +202,10 @@ inline counter_results count_passes(counter_host const& host, cupti_api const& a
   for (bool all = false; !all;) {
     // A pass more than planned is allowed, but an endless loop is not.
     if (result.passes > plan.passes) {
-      throw cupti_error(CUPTI_ERROR_UNKNOWN, "cuptiRangeProfilerStop: still not done after " +
-                                                 std::to_string(result.passes) + " passes of " +
-                                                 std::to_string(plan.passes));
+      throw cupti_error(
+          CUPTI_ERROR_UNKNOWN,
+          concat({"cuptiRangeProfilerStop: still not done after ", std::to_string(result.passes),
+                  " passes of ", std::to_string(plan.passes)}));
     }
     session.start();
     run_once(whole);

@@ -3,6 +3,7 @@
 /// Internal to explain.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/cupti/counters.hpp>
 #include <assay/cupti/explain.hpp>
@@ -133,8 +134,8 @@ inline void count_kernels(variant_runs const& of, explain_options const& chosen,
     if (order.kernels.empty()) { return; }
     constexpr std::size_t most = 256;  // each has memory of its own, and is replayed
     if (order.kernels.size() > most) {
-      return tell("an item has " + std::to_string(order.kernels.size()) + " kernels, more than " +
-                  std::to_string(most));
+      return tell(concat({"an item has ", std::to_string(order.kernels.size()),
+                          " kernels, more than ", std::to_string(most)}));
     }
     counters reader{
         {.place = of.device, .scope = counter_scope::kernel, .max_kernels = order.kernels.size()}};
@@ -142,8 +143,8 @@ inline void count_kernels(variant_runs const& of, explain_options const& chosen,
     if (!counted.status) { return tell(counted.status.line()); }
     into.kernels = name_totals(counted, order);
     if (into.kernels.empty()) {
-      tell(std::to_string(counted.ranges.size() + counted.ranges_lost) + " were counted where " +
-           std::to_string(order.kernels.size()) + " ran");
+      tell(concat({std::to_string(counted.ranges.size() + counted.ranges_lost),
+                   " were counted where ", std::to_string(order.kernels.size()), " ran"}));
     }
   } catch (std::exception const& error) { tell(error.what()); }
 }
@@ -169,8 +170,8 @@ ASSAY_INLINE explanation explain_runs(variant_runs const& control_runs,
                                       variant_evidence variant, time_difference const& time,
                                       ceilings const& limits, explain_options const& chosen) {
   if (chosen.batches < 1) {
-    throw std::invalid_argument("explain: " + std::to_string(chosen.batches) +
-                                " batches: at least one has to be run");
+    throw std::invalid_argument(concat(
+        {"explain: ", std::to_string(chosen.batches), " batches: at least one has to be run"}));
   }
   nvtx_range const scope{"explain", category::measurement};
   std::string failure;

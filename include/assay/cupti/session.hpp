@@ -4,6 +4,7 @@
 /// Internal to recorder.hpp.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/range_log.hpp>
 #include <assay/cupti/api.hpp>
 #include <assay/cupti/reader.hpp>
@@ -155,19 +156,20 @@ class cupti_session {
     }
     version_ = version;
     if (version < cupti::least_version) {
-      return {recorder_status::kind::too_old,
-              "CUPTI " + std::to_string(version) + " was loaded, " +
-                  std::to_string(cupti::least_version) +
+      return {
+          recorder_status::kind::too_old,
+          concat({"CUPTI ", std::to_string(version), " was loaded, ",
+                  std::to_string(cupti::least_version),
                   " or newer is needed: put the CUDA 13 toolkit's library first on the loader's "
-                  "path"};
+                  "path"})};
     }
     // Nsight Systems, Nsight Compute and other injected tools set these variables.
     for (auto const* variable : {"NSYS_PROFILING_SESSION_ID", "NV_NSIGHT_INJECTION_TRANSPORT_TYPE",
                                  "CUDA_INJECTION64_PATH", "NSYSDK_INJECTION64_PATH"}) {
       if (std::getenv(variable) != nullptr) {
         return {recorder_status::kind::other_tool,
-                std::string{"a tool is injected into this process ("} + variable +
-                    " is set), and has the trace"};
+                concat({"a tool is injected into this process (", variable,
+                        " is set), and has the trace"})};
       }
     }
     std::array<char, 2 * CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN> other{};
@@ -193,7 +195,7 @@ class cupti_session {
 
   bool try_to(std::string_view what, CUptiResult code) {
     if (code != CUPTI_SUCCESS) {
-      problems_.push_back("cannot " + std::string{what} + ": " + describe(api_, code));
+      problems_.push_back(concat({"cannot ", what, ": ", describe(api_, code)}));
     }
     return code == CUPTI_SUCCESS;
   }
@@ -281,10 +283,10 @@ class cupti_session {
     made.source = "assay recorder, CUPTI " + std::to_string(version_);
     for (auto const& problem : problems_) { made.notes.emplace_back("CUPTI", problem); }
     auto const counts = buffers().counts();
-    made.notes.emplace_back("buffers", std::to_string(counts.requested) + " of " +
-                                           std::to_string(buffers().limits().buffer_bytes) +
-                                           " bytes, at most " + std::to_string(counts.peak_bytes) +
-                                           " bytes at a time");
+    made.notes.emplace_back(
+        "buffers", concat({std::to_string(counts.requested), " of ",
+                           std::to_string(buffers().limits().buffer_bytes), " bytes, at most ",
+                           std::to_string(counts.peak_bytes), " bytes at a time"}));
     auto const say = [&](char const* what, std::uint64_t count) {
       if (count != 0) { made.notes.emplace_back(what, std::to_string(count)); }
     };

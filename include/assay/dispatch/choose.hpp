@@ -3,6 +3,7 @@
 /// The choosers: policies that decide on which path a call runs.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/policy.hpp>
 #include <assay/dispatch/costs.hpp>
 
@@ -39,8 +40,8 @@ namespace detail {
 
 [[noreturn]] inline void refuse_wrong(costs const& of, std::size_t number) {
   auto const& each = of.paths()[number];
-  throw std::invalid_argument(each.where.describe() + " computes wrong results for " + of.task() +
-                              ", choose another path: " + each.wrong);
+  throw std::invalid_argument(concat({each.where.describe(), " computes wrong results for ",
+                                      of.task(), ", choose another path: ", each.wrong}));
 }
 
 inline std::size_t right_path(costs const& of, path const& wanted) {

@@ -3,6 +3,7 @@
 /// Internal to costs.hpp: what is not on the path of a choice.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/dispatch/costs.hpp>
 
 #include <cmath>
@@ -33,7 +34,7 @@ std::string_view copied_memory(facts const& known, Copied const& copied) {
 }  // namespace detail
 
 ASSAY_INLINE std::string prediction::describe() const {
-  auto text = where.describe() + ": " + in_words(total);
+  auto text = concat({where.describe(), ": ", in_words(total)});
   for (auto const& each : items) {
     text += (&each == items.data() ? ": " : ", ") + std::string{each.name} + ' ' +
             short_text(each.seconds);
@@ -54,11 +55,11 @@ ASSAY_INLINE costs::costs(measurements of) : all_(std::move(of)) {
     links_.emplace_back(all_.links, each.where);
     curves_.emplace_back();
     if (each.wrong.empty()) { curves_.back().emplace(each.knots); }
-    why += ": " + each.where.describe() + ": " + each.wrong;
+    why += concat({": ", each.where.describe(), ": ", each.wrong});
   }
   while (first_right_ < curves_.size() && !curves_[first_right_]) { ++first_right_; }
   if (first_right_ == curves_.size()) {
-    throw std::invalid_argument(all_.task + ": no path computes right results" + why);
+    throw std::invalid_argument(concat({all_.task, ": no path computes right results", why}));
   }
 }
 
@@ -80,8 +81,8 @@ ASSAY_INLINE std::size_t costs::index_of(path const& wanted) const {
     if (all_.paths[i].where == wanted) { return i; }
     all += (i == 0 ? "" : ", ") + all_.paths[i].where.describe();
   }
-  throw std::invalid_argument("the costs of " + all_.task + " have no path " + wanted.describe() +
-                              ": there are " + all);
+  throw std::invalid_argument(concat(
+      {"the costs of ", all_.task, " have no path ", wanted.describe(), ": there are ", all}));
 }
 
 ASSAY_INLINE prediction costs::predict(std::size_t number, facts const& known,

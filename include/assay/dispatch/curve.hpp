@@ -3,6 +3,7 @@
 /// `curve`: seconds over size, linear between knots in the logarithms of both.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/requirements.hpp>
 
 #include <algorithm>
@@ -39,10 +40,10 @@ class curve {
       log_seconds_.push_back(std::log2(each.seconds));
     }
     if (!valid) {
-      throw std::invalid_argument(
-          "a curve of " + std::to_string(knots_.size()) +
-          " knots: 2 or more are needed, with rising sizes from 1 to 2^53, positive seconds, and "
-          "spreads of at least 0");
+      throw std::invalid_argument(concat(
+          {"a curve of ", std::to_string(knots_.size()),
+           " knots: 2 or more are needed, with rising sizes from 1 to 2^53, positive seconds, and "
+           "spreads of at least 0"}));
     }
     for (std::size_t i = 0; i + 1 < at_.size(); ++i) { slopes_.push_back(slope(i, i + 1)); }
     // Slopes over an octave or more, as close knots differ by noise, and never down: more work does

@@ -7,6 +7,7 @@
 
 #include <assay/arrays/array_store.hpp>
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/core/device.hpp>
 #include <assay/core/nvml.hpp>
 #include <assay/dispatch/device_bench.hpp>
@@ -99,9 +100,9 @@ inline costs load(std::string const& path, on::device place) {
   auto read = load(path, here);
   auto const its = read.device();
   if (its && *its != place) {
-    throw read_error(path, "its paths are on device{" + std::to_string(its->id) +
-                               "}, and the device asked for is device{" + std::to_string(place.id) +
-                               "}: calibrate for this one");
+    throw read_error(path, concat({"its paths are on device{", std::to_string(its->id),
+                                   "}, and the device asked for is device{",
+                                   std::to_string(place.id), "}: calibrate for this one"}));
   }
   return read;
 }

@@ -10,6 +10,7 @@
 /// - `require_launched()` throws if a kernel could not be launched.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/memory_type.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/dispatch/task.hpp>
@@ -49,10 +50,10 @@ inline void require_reach(std::string_view task, path const& where, facts const&
   for (std::size_t i = 0; i < known.count; ++i) {
     auto const& each = known.arrays[i];
     if (each.memory != memory_type::device || each.newest == here) { continue; }
-    throw std::invalid_argument(std::string{task} + " on " + where.describe() + ": array " +
-                                std::to_string(i) + " is in the memory of device " +
-                                std::to_string(each.newest) +
-                                ", which this path cannot use: copy it, or name another path");
+    throw std::invalid_argument(
+        concat({task, " on ", where.describe(), ": array ", std::to_string(i),
+                " is in the memory of device ", std::to_string(each.newest),
+                ", which this path cannot use: copy it, or name another path"}));
   }
 }
 

@@ -3,6 +3,7 @@
 /// Internal to engine.hpp: decisions in words.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/dispatch/engine.hpp>
 
 #include <cstddef>
@@ -37,22 +38,22 @@ ASSAY_INLINE decision decision_of(costs const& of, std::size_t chosen, facts con
 }
 
 ASSAY_INLINE void refuse_task(costs const& of, std::string_view task) {
-  throw std::invalid_argument("unknown task " + std::string{task} +
-                              ": this engine has the costs of " + of.task());
+  throw std::invalid_argument(
+      concat({"unknown task ", task, ": this engine has the costs of ", of.task()}));
 }
 
 ASSAY_INLINE void refuse_library(costs const& of, std::string_view here) {
-  throw std::invalid_argument("the costs of " + of.task() + " are of '" + of.measured().library +
-                              "', and this program has '" + std::string{here} +
-                              "': calibrate again");
+  throw std::invalid_argument(
+      concat({"the costs of ", of.task(), " are of '", of.measured().library,
+              "', and this program has '", here, "': calibrate again"}));
 }
 
 ASSAY_INLINE void require_host_paths(costs const& of) {
   for (auto const& each : of.paths()) {
     if (each.where.host() != nullptr) { continue; }
-    throw std::invalid_argument(
-        "the costs of " + of.task() + " have the path " + each.where.describe() +
-        ", and this engine runs host paths: give it a memory resource, or calibrate host paths");
+    throw std::invalid_argument(concat(
+        {"the costs of ", of.task(), " have the path ", each.where.describe(),
+         ", and this engine runs host paths: give it a memory resource, or calibrate host paths"}));
   }
 }
 
@@ -60,14 +61,14 @@ ASSAY_INLINE void require_host_paths(costs const& of) {
 
 ASSAY_INLINE std::string decision::describe() const {
   auto const& mine = predictions.at(chosen);
-  auto text = mine.where.describe() + ": " + detail::time_with_copies(mine);
+  auto text = concat({mine.where.describe(), ": ", detail::time_with_copies(mine)});
   for (auto const& each : predictions) {
     if (&each != &mine) {
-      text += "; " + each.where.describe() + ' ' + detail::time_with_copies(each);
+      text += concat({"; ", each.where.describe(), " ", detail::time_with_copies(each)});
     }
   }
   if (mine.extrapolated) { text += " (outside the calibrated sizes)"; }
-  return forced_by.empty() ? text : text + " (by " + forced_by + ')';
+  return forced_by.empty() ? text : concat({text, " (by ", forced_by, ")"});
 }
 
 ASSAY_INLINE std::ostream& operator<<(std::ostream& out, decision const& of) {

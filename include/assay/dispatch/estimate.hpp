@@ -3,6 +3,7 @@
 /// `estimate`: seconds with an interval, and their text.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/requirements.hpp>
 #include <assay/stats/number_text.hpp>
 
@@ -54,8 +55,8 @@ inline std::string in_words(estimate const& of) {
   auto text = short_text(of.seconds);
   if (!std::isfinite(of.seconds)) { return text; }
   auto const factor = detail::unit_of(of.seconds).first;
-  return text + " [" + detail::fixed(of.low * factor) + ", " + detail::fixed(of.high * factor) +
-         ']';
+  return concat(
+      {text, " [", detail::fixed(of.low * factor), ", ", detail::fixed(of.high * factor), "]"});
 }
 
 }  // namespace assay::dispatch

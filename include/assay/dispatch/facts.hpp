@@ -3,6 +3,7 @@
 /// `facts`: the sizes and places of a call, known before it runs.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/memory_type.hpp>
 #include <assay/stats/number_text.hpp>
 
@@ -62,8 +63,9 @@ inline facts facts_of_size(std::size_t size) noexcept {
 inline facts facts_in(memory_type memory, work amount, std::initializer_list<array_fact> arrays) {
   facts known{.amount = amount};
   if (arrays.size() > facts::max_arrays) {
-    throw std::invalid_argument(std::to_string(arrays.size()) + " arrays: a call has at most " +
-                                std::to_string(facts::max_arrays));
+    throw std::invalid_argument(
+        concat({std::to_string(arrays.size()), " arrays: a call has at most ",
+                std::to_string(facts::max_arrays)}));
   }
   for (auto each : arrays) {
     each.memory = memory;
@@ -84,14 +86,14 @@ inline void forget_resident_arrays(facts& known) noexcept {
 /// Throws `std::invalid_argument` for counts that no call can have.
 inline void require_work(std::string_view task, work const& amount) {
   auto const refuse = [&](std::string const& what) {
-    throw std::invalid_argument(std::string{task} + ": work() at size " +
-                                std::to_string(amount.size) + " says " + what);
+    throw std::invalid_argument(
+        concat({task, ": work() at size ", std::to_string(amount.size), " says ", what}));
   };
   for (auto const& [field, value] :
        {std::pair{"bytes", amount.bytes}, std::pair{"flops", amount.flops}}) {
     if (std::isfinite(value) && value >= 0) { continue; }
-    refuse(std::string{field} + " = " + stats::number_text(value) +
-           ": a finite number of at least 0 is needed");
+    refuse(concat(
+        {field, " = ", stats::number_text(value), ": a finite number of at least 0 is needed"}));
   }
   if (amount.size > 0 && amount.bytes + amount.flops == 0) {
     refuse("0 bytes and 0 flops: a call with elements needs one of them");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/dispatch/file.hpp>
 #include <assay/machine/host_environment.hpp>
 
@@ -85,7 +86,7 @@ class line_reader {
     auto const end = std::min(text_.find('\n'), text_.size());
     fields_ = text_.substr(0, end);
     text_.remove_prefix(std::min(end + 1, text_.size()));
-    if (!fields_.starts_with(keyword)) { fail("`" + std::string{keyword} + "` is expected"); }
+    if (!fields_.starts_with(keyword)) { fail(concat({"`", keyword, "` is expected"})); }
     fields_.remove_prefix(keyword.size());
     ((fields_.remove_prefix(fields_.starts_with(' ') ? 1 : 0), read(fields)), ...);
   }
@@ -94,19 +95,20 @@ class line_reader {
     std::size_t size = 0;
     line(keyword, size);
     if (size > most_entries) {
-      fail("there are more than " + std::to_string(most_entries) + ' ' + std::string{keyword});
+      fail(concat({"there are more than ", std::to_string(most_entries), " ", keyword}));
     }
     list.resize(size);
   }
 
  private:
   [[noreturn]] void fail(std::string const& what) const {
-    throw read_error(path_, "line " + std::to_string(number_) + ": " + what + "; calibrate again");
+    throw read_error(path_,
+                     concat({"line ", std::to_string(number_), ": ", what, "; calibrate again"}));
   }
   void read(std::string& field) { field = std::exchange(fields_, {}); }
   void read(path& field) {
     auto const found = parse_path(fields_);
-    if (!found) { fail("'" + std::string{fields_} + "' is no path such as host{4}"); }
+    if (!found) { fail(concat({"'", fields_, "' is no path such as host{4}"})); }
     field = *found;
   }
   void read(memory_type& field) {
@@ -123,7 +125,7 @@ class line_reader {
     auto const [end, failed] = std::from_chars(begin, begin + fields_.size(), field);
     auto const value = static_cast<double>(field);
     if (failed != std::errc{} || !(value >= 0 && std::isfinite(value))) {
-      fail("a number of at least 0 is expected, not '" + std::string{fields_.substr(0, 40)} + "'");
+      fail(concat({"a number of at least 0 is expected, not '", fields_.substr(0, 40), "'"}));
     }
     fields_.remove_prefix(static_cast<std::size_t>(end - begin));
   }
@@ -167,15 +169,15 @@ inline std::string_view checked_body(std::string const& path, std::string_view t
   if (!is_kind) { throw read_error(path, "it was not written by dispatch::save"); }
   auto const version = first.substr(file_kind.size() + 1);
   if (version != std::to_string(file_version)) {
-    throw read_error(path, "its format is " + std::string{version.substr(0, 20)} +
-                               ", and this library reads " + std::to_string(file_version) +
-                               ": calibrate again, or use the library that wrote it");
+    throw read_error(path, concat({"its format is ", version.substr(0, 20),
+                                   ", and this library reads ", std::to_string(file_version),
+                                   ": calibrate again, or use the library that wrote it"}));
   }
   auto const last = text.rfind("\nchecksum ");
   if (last == std::string_view::npos || !text.ends_with('\n')) {
     throw read_error(path, "it is cut off, its last line is no checksum: calibrate again");
   }
-  if (text.substr(last + 1) != "checksum " + checksum(text.substr(0, last + 1)) + '\n') {
+  if (text.substr(last + 1) != concat({"checksum ", checksum(text.substr(0, last + 1)), "\n"})) {
     throw read_error(path, "its checksum is wrong, the file was changed: calibrate again");
   }
   return text.substr(first.size() + 1, last - first.size());
@@ -199,9 +201,9 @@ ASSAY_INLINE costs load(std::string const& path, machine::environment const& her
   constexpr std::uintmax_t most_bytes = 16U << 20U;  // files of `save` have some kilobytes
   auto const bytes = require_readable(path);
   if (bytes > most_bytes) {
-    throw read_error(path,
-                     "it has " + std::to_string(bytes) +
-                         " bytes, and no file of dispatch::save is as large: name another file");
+    throw read_error(
+        path, concat({"it has ", std::to_string(bytes),
+                      " bytes, and no file of dispatch::save is as large: name another file"}));
   }
   std::string text(bytes, '\0');
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file{
@@ -214,8 +216,8 @@ ASSAY_INLINE costs load(std::string const& path, machine::environment const& her
   auto const require = [&](std::string const& what, std::string const& then,
                            std::string const& now) {
     if (then == now) { return; }
-    throw read_error(path, "its " + what + " is '" + then + "', and this machine's is '" + now +
-                               "': calibrate on this machine");
+    throw read_error(path, concat({"its ", what, " is '", then, "', and this machine's is '", now,
+                                   "': calibrate on this machine"}));
   };
   require("CPU", from.cpu, here.host_cpu);
   require("number of cores", std::to_string(from.cores), std::to_string(here.host_threads));
@@ -223,13 +225,13 @@ ASSAY_INLINE costs load(std::string const& path, machine::environment const& her
   if (!from.device.empty() && !here.device.empty()) {
     require("device", from.device, here.device);
     if (!from.driver.empty() && !here.driver.empty() && from.driver != here.driver) {
-      warnings.push_back("its driver is '" + from.driver + "', and this machine's is '" +
-                         here.driver + '\'');
+      warnings.push_back(
+          concat({"its driver is '", from.driver, "', and this machine's is '", here.driver, "'"}));
     }
   }
   if (from.compiler != here.compiler) {
-    warnings.push_back("measured with " + from.compiler + ", and this program is of " +
-                       here.compiler);
+    warnings.push_back(
+        concat({"measured with ", from.compiler, ", and this program is of ", here.compiler}));
   }
   try {
     costs read{std::move(from)};

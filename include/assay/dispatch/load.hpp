@@ -7,6 +7,7 @@
 /// long one gets its share. A watcher finds both numbers by short probes.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/nvml.hpp>
 #include <assay/core/policy.hpp>
 #include <assay/dispatch/choose.hpp>
@@ -176,8 +177,9 @@ struct watched {
   /// Throws `std::invalid_argument` for a period below 1 ms.
   void require() const {
     if (period_seconds >= 1e-3 && std::isfinite(period_seconds)) { return; }
-    throw std::invalid_argument("load::watched: a period of " + std::to_string(period_seconds) +
-                                " s: it is 0.001 s at least, and 0.2 s as a rule");
+    throw std::invalid_argument(
+        concat({"load::watched: a period of ", std::to_string(period_seconds),
+                " s: it is 0.001 s at least, and 0.2 s as a rule"}));
   }
   auto bound(dispatch::costs const& of) const {
     require();

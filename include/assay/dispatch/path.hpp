@@ -3,6 +3,7 @@
 /// `path`: a place where a task can run.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/place.hpp>
 
 #include <charconv>
@@ -30,8 +31,8 @@ struct path {
 
   /// `host{4}` or `device{0}`.
   std::string describe() const {
-    return host() != nullptr ? "host{" + std::to_string(host()->threads) + '}'
-                             : "device{" + std::to_string(device()->id) + '}';
+    return host() != nullptr ? concat({"host{", std::to_string(host()->threads), "}"})
+                             : concat({"device{", std::to_string(device()->id), "}"});
   }
 };
 
@@ -55,8 +56,9 @@ inline std::optional<on::device> one_device(std::span<path const> paths) {
   for (auto const& each : paths) {
     if (each.device() == nullptr) { continue; }
     if (found && *found != *each.device()) {
-      throw std::invalid_argument(each.describe() + " and device{" + std::to_string(found->id) +
-                                  "} are two devices: calibrate the paths of each by itself");
+      throw std::invalid_argument(
+          concat({each.describe(), " and device{", std::to_string(found->id),
+                  "} are two devices: calibrate the paths of each by itself"}));
     }
     found = *each.device();
   }

@@ -3,6 +3,7 @@
 /// `calibrate_on`: measures paths at twelve sizes, and the copies of a device beside them.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/dispatch/bench.hpp>
 #include <assay/dispatch/costs.hpp>
 #include <assay/stats/random_source.hpp>
@@ -23,8 +24,9 @@ struct size_range {
 
   void require() const {
     if (first >= 1 && last / 2 >= first) { return; }
-    throw std::invalid_argument("sizes = {" + std::to_string(first) + ", " + std::to_string(last) +
-                                "}: the first is 1 or more, and the last at least twice the first");
+    throw std::invalid_argument(
+        concat({"sizes = {", std::to_string(first), ", ", std::to_string(last),
+                "}: the first is 1 or more, and the last at least twice the first"}));
   }
   /// A size such that all octaves are as likely.
   std::size_t draw(stats::random_source& from) const {

@@ -3,6 +3,7 @@
 /// Internal to sampling.hpp: how a calibration goes through sizes and moments.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/dispatch/sampling.hpp>
 #include <assay/dispatch/timing.hpp>
 #include <assay/stats/number_text.hpp>
@@ -176,7 +177,7 @@ class sampler {
       auto& wrong = found_.paths[i].wrong;
       if (!wrong.empty()) { continue; }
       if (auto const what = bench_.wrong(i)) {
-        wrong = "at size " + std::to_string(size) + ": " + *what;
+        wrong = concat({"at size ", std::to_string(size), ": ", *what});
       }
     }
     auto const is_wrong = [](path_costs const& each) { return !each.wrong.empty(); };
@@ -237,8 +238,9 @@ class sampler {
 ASSAY_INLINE costs calibrate_on(bench& with, measurements found, sampling_options const& options) {
   options.sizes.require();
   if (!(options.budget_seconds > 0)) {
-    throw std::invalid_argument("budget_seconds = " + stats::number_text(options.budget_seconds) +
-                                ": a number above 0 is needed, such as 2");
+    throw std::invalid_argument(
+        concat({"budget_seconds = ", stats::number_text(options.budget_seconds),
+                ": a number above 0 is needed, such as 2"}));
   }
   detail::sampler sizes{with, found, options};
   sizes.measure_once();
@@ -246,11 +248,12 @@ ASSAY_INLINE costs calibrate_on(bench& with, measurements found, sampling_option
   auto const once = sizes.conclude();
   costs made{std::move(found)};
   if (once > 0) {
-    made.warnings.push_back("budget_seconds = " + stats::number_text(options.budget_seconds) +
-                            " was too small to measure " + std::to_string(once) + " of " +
-                            std::to_string(options.sizes.knots().size()) +
-                            " sizes twice: their intervals are wide; give more seconds or smaller "
-                            "sizes");
+    made.warnings.push_back(
+        concat({"budget_seconds = ", stats::number_text(options.budget_seconds),
+                " was too small to measure ", std::to_string(once), " of ",
+                std::to_string(options.sizes.knots().size()),
+                " sizes twice: their intervals are wide; give more seconds or smaller "
+                "sizes"}));
   }
   return made;
 }

@@ -3,6 +3,7 @@
 /// `task`: a user's struct that can run on several paths.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/place.hpp>
 #include <assay/core/policy.hpp>
 #include <assay/dispatch/facts.hpp>
@@ -102,8 +103,8 @@ concept has_library = requires {
 
 /// The message for a device path of a task without a second `run`.
 inline std::string no_device_run(std::string_view task, path const& where) {
-  return std::string{task} + " cannot run on " + where.describe() +
-         ": it has no run(cudaStream_t, pointers...) const with a pointer for each array";
+  return concat({task, " cannot run on ", where.describe(),
+                 ": it has no run(cudaStream_t, pointers...) const with a pointer for each array"});
 }
 
 /// The paths of a calibration on one device; <assay/dispatch/device.hpp> defines the class.

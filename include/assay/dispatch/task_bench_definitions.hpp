@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/arrays/array_store.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/dispatch/task_bench.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/machine/host_environment.hpp>
@@ -32,9 +33,9 @@ ASSAY_INLINE any_task_bench::any_task_bench(std::string_view task, std::vector<p
     }
     place_traits<on::host>::require(*each.host());
     if (each.host()->threads > host::all_threads()) {
-      throw std::invalid_argument(each.describe() + " has more threads than the " +
-                                  std::to_string(host::all_threads()) +
-                                  " cores that this process may use: name at most those");
+      throw std::invalid_argument(concat({each.describe(), " has more threads than the ",
+                                          std::to_string(host::all_threads()),
+                                          " cores that this process may use: name at most those"}));
     }
   }
   place_ = one_device(paths_);
@@ -146,9 +147,9 @@ ASSAY_INLINE void any_task_bench::make_at(std::size_t size) {
   at_->task = make_(*at_->arrays, size);
   auto const amount = at_->task->known().amount;
   if (amount.size != size && !any_size_) {
-    throw std::invalid_argument("make(arrays, " + std::to_string(size) + ") made a " + name_ +
-                                " of size " + std::to_string(amount.size) +
-                                ": return the size asked for");
+    throw std::invalid_argument(
+        concat({"make(arrays, ", std::to_string(size), ") made a ", name_, " of size ",
+                std::to_string(amount.size), ": return the size asked for"}));
   }
   locate();
   if (at_->arrays->has_expectations()) { return; }
@@ -188,8 +189,8 @@ ASSAY_INLINE std::optional<std::string> any_task_bench::difference() const {
   for (std::size_t number = 0; number < written.size(); ++number) {
     auto const& each = written[number];
     if (auto const element = each.difference(each.bytes, at_->reference[number])) {
-      return "element " + std::to_string(*element) + " of array " + std::to_string(number) +
-             " differs from that of host{1}";
+      return concat({"element ", std::to_string(*element), " of array ", std::to_string(number),
+                     " differs from that of host{1}"});
     }
   }
   return {};

@@ -5,12 +5,12 @@
 
 #include <assay/core/device.hpp>
 #include <assay/core/thread_value.hpp>
+#include <assay/kernel/kernel_use.hpp>
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
 #include <map>
-#include <tuple>
 
 namespace assay::kernel {
 
@@ -33,10 +33,9 @@ struct compiled_kernel {
 /// The attributes of a kernel on a device, from the driver once per thread and pair. Loads the
 /// kernel. Throws `cuda_error` if the program has no code for the device.
 inline compiled_kernel const& kernel_attributes(any_kernel kernel, on::device place) {
-  using key = std::tuple<void const*, int>;
   // Per thread, so that threads which submit at once share no lock and no cache line.
-  auto& known = assay::detail::thread_value([] { return std::map<key, compiled_kernel>{}; });
-  key const asked{kernel.address, place.id};
+  auto& known = assay::detail::thread_value([] { return std::map<kernel_use, compiled_kernel>{}; });
+  kernel_use const asked{kernel.address, place.id};
   if (auto const found = known.find(asked); found != known.end()) { return found->second; }
   device_guard const guard{place};
   cudaFuncAttributes seen{};

@@ -3,8 +3,10 @@
 /// Internal to launch.cuh: the words of a failed launch, and the grids that fill a device.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/device.hpp>
 #include <assay/core/thread_value.hpp>
+#include <assay/kernel/kernel_use.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/kernel/shared_memory.cuh>
 
@@ -14,9 +16,7 @@
 #include <cstdlib>
 #include <cxxabi.h>
 #include <map>
-#include <memory>
 #include <string>
-#include <tuple>
 
 namespace assay::kernel {
 namespace detail {
@@ -28,9 +28,10 @@ inline std::string name_of(void const* kernel) {
     return "kernel";
   }
   int status = 0;
-  std::unique_ptr<char, void (*)(void*)> const plain{
-      abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free};
-  return status == 0 ? plain.get() : mangled;
+  char* const plain = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
+  std::string name = status == 0 ? plain : mangled;
+  std::free(plain);
+  return name;
 }
 
 }  // namespace detail
@@ -39,30 +40,33 @@ ASSAY_INLINE launch_error::launch_error(cudaError_t code, void const* kernel, di
                                         std::size_t shared_bytes)
     : cuda_error(code), text_(detail::name_of(kernel)) {
   auto const shape = [](dim3 s) {
-    return std::string{'{'} + std::to_string(s.x) + ", " + std::to_string(s.y) + ", " +
-           std::to_string(s.z) + '}';
+    return concat(
+        {"{", std::to_string(s.x), ", ", std::to_string(s.y), ", ", std::to_string(s.z), "}"});
   };
-  text_ += "<<<" + shape(grid) + ", " + shape(block) + ", " + std::to_string(shared_bytes) +
-           ">>>: " + cudaGetErrorName(code) + ": " + cudaGetErrorString(code);
+  text_ += concat({"<<<", shape(grid), ", ", shape(block), ", ", std::to_string(shared_bytes),
+                   ">>>: ", cudaGetErrorName(code), ": ", cudaGetErrorString(code)});
 }
 
 ASSAY_INLINE char const* launch_error::what() const noexcept { return text_.c_str(); }
 
 ASSAY_INLINE unsigned resident_blocks(any_kernel kernel, on::device place, unsigned threads,
                                       std::size_t shared_bytes) {
-  using key = std::tuple<void const*, int, unsigned, std::size_t>;
   // Per thread, so that threads which submit at once share no lock and no cache line.
-  auto& known = assay::detail::thread_value([] { return std::map<key, unsigned>{}; });
+  auto& known = assay::detail::thread_value([] { return std::map<kernel_use, std::size_t>{}; });
   auto const* const entry = kernel.address;
-  key const asked{entry, place.id, threads, shared_bytes};
-  if (auto const found = known.find(asked); found != known.end()) { return found->second; }
+  kernel_use const asked{entry, place.id, threads, shared_bytes};
+  if (auto const found = known.find(asked); found != known.end()) {
+    return static_cast<unsigned>(found->second);
+  }
   set_max_dynamic_shared_memory(kernel, place, shared_bytes);
   device_guard const guard{place};
   int per_sm = 0;
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, entry, static_cast<int>(threads),
                                                       shared_bytes));
   auto const sms = attribute(place, cudaDevAttrMultiProcessorCount);
-  return known.emplace(asked, static_cast<unsigned>(per_sm * sms)).first->second;
+  auto const blocks = static_cast<unsigned>(per_sm * sms);
+  known.emplace(asked, blocks);
+  return blocks;
 }
 
 ASSAY_INLINE launch_shape resident_shape(any_kernel kernel, on::device place, unsigned threads,

@@ -3,9 +3,11 @@
 /// Internal to shared_memory.cuh: how the limit is raised.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/device.hpp>
 #include <assay/core/error.hpp>
 #include <assay/core/thread_value.hpp>
+#include <assay/kernel/kernel_use.hpp>
 #include <assay/kernel/shared_memory.cuh>
 #include <assay/kernel/shared_memory_limits.hpp>
 
@@ -13,7 +15,6 @@
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace assay::kernel {
 
@@ -25,16 +26,16 @@ ASSAY_INLINE void set_max_dynamic_shared_memory(any_kernel kernel, on::device pl
   if (own + bytes <= always_allowed) { return; }
   auto const* const entry = kernel.address;
   // Per thread, so that threads which submit at once share no lock. The limit never falls.
-  auto& known = assay::detail::thread_value(
-      [] { return std::map<std::pair<void const*, int>, std::size_t>{}; });
+  auto& known = assay::detail::thread_value([] { return std::map<kernel_use, std::size_t>{}; });
   auto& limit = known[{entry, place.id}];
   if (bytes <= limit) { return; }
   auto const most =
       static_cast<std::size_t>(attribute(place, cudaDevAttrMaxSharedMemoryPerBlockOptin));
   if (own + bytes > most) {
-    throw std::invalid_argument("a block of this kernel needs " + std::to_string(own + bytes) +
-                                " bytes of shared memory, and " + place.describe() + " has " +
-                                std::to_string(most) + ": use fewer stages or threads");
+    throw std::invalid_argument(
+        concat({"a block of this kernel needs ", std::to_string(own + bytes),
+                " bytes of shared memory, and ", place.describe(), " has ", std::to_string(most),
+                ": use fewer stages or threads"}));
   }
   shared_memory_limits::of_process().raise(entry, place.id, bytes, [&] {
     device_guard const guard{place};

@@ -3,12 +3,11 @@
 /// Internal to shared_memory.cuh: the dynamic shared memory that kernels were allowed so far.
 #pragma once
 
-#include <assay/core/requirements.hpp>
+#include <assay/kernel/kernel_use.hpp>
 
 #include <cstddef>
 #include <map>
 #include <mutex>
-#include <utility>
 
 namespace assay::kernel {
 
@@ -36,7 +35,7 @@ class shared_memory_limits {
 
  private:
   std::mutex mutex_;
-  std::map<std::pair<void const*, int>, std::size_t> limits_;
+  std::map<kernel_use, std::size_t> limits_;
 };
 
 }  // namespace assay::kernel

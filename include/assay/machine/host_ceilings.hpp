@@ -3,6 +3,7 @@
 /// The rate at which the host's memory can be copied: the limit that host reports divide by.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/machine/ceiling.hpp>
 
@@ -31,7 +32,7 @@ inline ceiling host_copy_ceiling(int threads) {
     once = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   std::sort(seconds.begin(), seconds.end());
-  return {"host memcpy, " + std::to_string(threads) + " threads", 2.0 * bytes / seconds[2]};
+  return {concat({"host memcpy, ", std::to_string(threads), " threads"}), 2.0 * bytes / seconds[2]};
 }
 
 }  // namespace assay::machine

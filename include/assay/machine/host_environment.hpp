@@ -5,12 +5,11 @@
 
 #include <assay/core/distinct.hpp>
 #include <assay/machine/environment.hpp>
+#include <assay/machine/file_lines.hpp>
 
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <ctime>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -20,14 +19,8 @@ namespace assay::machine {
 
 /// The processor's name from Linux; empty where Linux gives none (`model name` is absent on Arm).
 inline std::string host_cpu_name(std::string const& cpuinfo_path = "/proc/cpuinfo") {
-  // Not an ifstream: <fstream> would be the largest include of the front door.
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file{
-      std::fopen(cpuinfo_path.c_str(), "r"), [](std::FILE* old) { return std::fclose(old); }};
-  std::array<char, 512> text{};
-  while (file && std::fgets(text.data(), static_cast<int>(text.size()), file.get()) != nullptr) {
-    std::string line = text.data();
+  for (auto const& line : file_lines(cpuinfo_path)) {
     if (!line.starts_with("model name")) { continue; }
-    if (line.ends_with('\n')) { line.pop_back(); }
     auto const colon = line.find(':');
     auto const begin = line.find_first_not_of(" \t", colon + 1);
     return colon == std::string::npos || begin == std::string::npos ? "" : line.substr(begin);

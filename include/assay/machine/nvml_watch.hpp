@@ -3,6 +3,7 @@
 /// Samples one device's clocks during a comparison, and says when its times cannot be trusted.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/core/nvml.hpp>
 #include <assay/machine/environment.hpp>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -55,10 +57,13 @@ class nvml_watch {
   std::vector<std::string> sample() {
     std::vector<std::string> vetoes;
     auto const state = library_.ask(bus_id_, problems_);
-    states_.push_back(state);
+    for (std::size_t i = 0; i < medians_of.size(); ++i) {
+      values_[i].push_back(state.*medians_of[i]);
+    }
+    throttle_ = state.throttle.value_or(0);
     most_processes_ = std::max(most_processes_, state.processes.value_or(0));
     for (auto const& reason : throttle_reasons) {
-      if ((state.throttle.value_or(0) & reason.bit) == 0) { continue; }
+      if ((throttle_ & reason.bit) == 0) { continue; }
       std::string const name{reason.name};
       add_distinct(seen_, name);
       if (reason.vetoes) { vetoes.push_back("throttled: " + name); }
@@ -67,9 +72,7 @@ class nvml_watch {
   }
 
   /// NVML's throttle bits at the last sample; 0 where they are not known.
-  std::uint64_t throttle_bits() const noexcept {
-    return states_.empty() ? 0 : states_.back().throttle.value_or(0);
-  }
+  std::uint64_t throttle_bits() const noexcept { return throttle_; }
 
   /// All reasons seen so far, vetoing or not.
   std::vector<std::string> const& seen() const noexcept { return seen_; }
@@ -79,10 +82,10 @@ class nvml_watch {
     if (auto const version = library_.driver_version(); !version.empty()) {
       where.driver = version;
     }
-    where.sm_clock_mhz = median(&device_state::sm_clock_mhz);
-    where.memory_clock_mhz = median(&device_state::memory_clock_mhz);
-    where.power_watts = median(&device_state::power_watts);
-    where.temperature_celsius = median(&device_state::temperature_celsius);
+    where.sm_clock_mhz = stats::summarise(values_[0]).median;
+    where.memory_clock_mhz = stats::summarise(values_[1]).median;
+    where.power_watts = stats::summarise(values_[2]).median;
+    where.temperature_celsius = stats::summarise(values_[3]).median;
     where.throttle_reasons = seen_;
   }
 
@@ -92,7 +95,8 @@ class nvml_watch {
     for (auto const& problem : problems_) { add_distinct(told, problem); }
     std::string text;
     for (auto const& problem : told) { text += (text.empty() ? "" : "; ") + problem; }
-    return text.empty() ? text : "the state of the GPU is not fully known (NVML: " + text + ")";
+    return text.empty() ? text
+                        : concat({"the state of the GPU is not fully known (NVML: ", text, ")"});
   }
 
   /// One note where a sample saw more than one process on the device; else empty.
@@ -102,20 +106,19 @@ class nvml_watch {
   /// the note is no veto.
   std::string sharing_note() const {
     if (most_processes_ <= 1) { return {}; }
-    return "another process uses this GPU: " + std::to_string(most_processes_) +
-           " processes had a context on it";
+    return concat({"another process uses this GPU: ", std::to_string(most_processes_),
+                   " processes had a context on it"});
   }
 
  private:
-  double median(double device_state::*member) const {
-    std::vector<double> values;
-    for (auto const& state : states_) { values.push_back(state.*member); }
-    return stats::summarise(std::move(values)).median;
-  }
+  static constexpr std::array medians_of{
+      &device_state::sm_clock_mhz, &device_state::memory_clock_mhz, &device_state::power_watts,
+      &device_state::temperature_celsius};
 
   std::string bus_id_;
   nvml library_;
-  std::vector<device_state> states_;
+  std::array<std::vector<double>, medians_of.size()> values_;  // by sample
+  std::uint64_t throttle_ = 0;                                 // at the last sample
   std::vector<std::string> seen_, problems_;
   int most_processes_ = 0;
 };

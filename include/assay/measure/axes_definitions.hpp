@@ -3,6 +3,7 @@
 /// Internal to axes.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/core/policy.hpp>
 #include <assay/measure/axes.hpp>
@@ -46,7 +47,7 @@ inline std::vector<std::string> texts_on(std::vector<axis_choices> const& varian
         before.insert(its->kind);
       }
     }
-    if (!before.empty()) { text += " (" + std::to_string(before.size() + 1) + ")"; }
+    if (!before.empty()) { text += concat({" (", std::to_string(before.size() + 1), ")"}); }
   }
   return texts;
 }
@@ -60,7 +61,9 @@ inline std::vector<std::string> numbered(std::vector<std::string> const& texts) 
       return std::find(all.begin(), all.end(), unique) != all.end();
     };
     auto const taken = [&] { return among(made) || (unique != text && among(texts)); };
-    for (int number = 2; taken(); ++number) { unique = text + " (" + std::to_string(number) + ")"; }
+    for (int number = 2; taken(); ++number) {
+      unique = concat({text, " (", std::to_string(number), ")"});
+    }
     made.push_back(unique);
   }
   return made;

@@ -3,6 +3,7 @@
 /// Callables with erased types as the variants of one comparison.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/platform.hpp>
 #include <assay/measure/callables.hpp>
 #include <assay/measure/guards.hpp>
@@ -37,8 +38,8 @@ class callable_support {
 namespace detail {
 
 template <class Support>
-std::shared_ptr<callable_support> make_support(options const& chosen) {
-  return std::make_shared<Support>(chosen);
+std::shared_ptr<callable_support const> make_support(options const& chosen) {
+  return std::shared_ptr<callable_support const>{new Support{chosen}};
 }
 
 /// The share of a call's time that the place of captured values may be worth: see `placed`.
@@ -62,8 +63,7 @@ inline callables::work_factory factory_of(callables::erased_callable const& from
 
 /// A closure of pointers and numbers has its pointers at multiples of their size.
 inline callables::captured_words captured_by(callables::erased_callable const& from) {
-  if (!from.type.is_plain_data) { return {}; }
-  std::vector<std::uintptr_t> words(from.type.bytes / sizeof(std::uintptr_t));
+  callables::captured_words words(from.type.bytes / sizeof(std::uintptr_t));
   if (!words.empty()) {
     std::memcpy(words.data(), from.callable.get(), words.size() * sizeof(std::uintptr_t));
   }
@@ -73,11 +73,14 @@ inline callables::captured_words captured_by(callables::erased_callable const& f
 /// True if variants keep buffers in all epochs which are not those of all others.
 inline bool keeps_own_buffers(callable_list const& of, callable_support const& with) {
   std::vector<callables::captured_words> captured;
+  bool some = false;
   for (auto const& each : of.entries) {
-    if (brings_buffers(each)) { captured.push_back(captured_by(each)); }
+    some = some || brings_buffers(each);
+    // The type of any other callable hides what it owns.
+    if (brings_buffers(each) && each.type.is_plain_data) { captured.push_back(captured_by(each)); }
   }
   bool const all = captured.size() == of.entries.size();
-  return !captured.empty() && !of.chosen.same_buffers && !(all && with.same_buffers(captured));
+  return some && !of.chosen.same_buffers && !(all && with.same_buffers(captured));
 }
 
 /// The variants, all of which share `with`.
@@ -114,18 +117,19 @@ inline std::vector<variant> unbuilt_variants(callable_list const& of) {
 inline std::vector<std::string> scope_notes(callable_list const& of, bool own_buffers) {
   std::vector<std::string> notes;
   if (own_buffers) {
-    notes.push_back(
-        "callables keep their buffers in all epochs, so all verdicts are on these buffers, and "
-        "effects up to " +
-        share_text(of.place.placement) +
-        " may be their placement; a factory of assay::setup& tells the two apart");
+    notes.push_back(concat(
+        {"callables keep their buffers in all epochs, so all verdicts are on these buffers, and "
+         "effects up to ",
+         share_text(of.place.placement),
+         " may be their placement; a factory of assay::setup& tells the two apart"}));
   }
   for (auto const& each : of.entries) {
     if (!is_immovable(each)) { continue; }
-    notes.push_back("\"" + each.label +
-                    "\" cannot be copied: what it has captured stays in one place in all epochs, "
-                    "which may be worth " +
-                    share_text(immovable_placement));
+    notes.push_back(
+        concat({"\"", each.label,
+                "\" cannot be copied: what it has captured stays in one place in all epochs, "
+                "which may be worth ",
+                share_text(immovable_placement)}));
   }
   return notes;
 }

@@ -22,7 +22,7 @@ struct callable_place {
   int most_launches = 0;
   /// The share of a call's time that the placement of its buffers may be worth.
   double placement = 0;
-  std::shared_ptr<callable_support> (*make)(options const&) = nullptr;
+  std::shared_ptr<callable_support const> (*make)(options const&) = nullptr;
 };
 
 /// The host, with the calling thread.

@@ -35,7 +35,7 @@ class host_support final : public callable_support {
   bool same_buffers(std::vector<callables::captured_words> const&) const override { return false; }
 
  private:
-  std::shared_ptr<call_session> session_ = std::make_shared<call_session>();
+  std::shared_ptr<call_session> session_{new call_session};
 };
 
 }  // namespace detail
@@ -50,14 +50,15 @@ ASSAY_INLINE callable_place host_calls() noexcept {
 ASSAY_INLINE variant variant_of(callable_place const& where, callables::erased_callable called,
                                 options chosen) {
   struct shared_instruments {
-    std::shared_ptr<callable_support> support;
+    std::shared_ptr<callable_support const> support;
     clock timed_by{};
   };
   variant made;
   made.label = called.label;
   made.build = [where, chosen = detail::with_defaults(std::move(chosen), where),
                 label = called.label, make = detail::factory_of(called),
-                shared = std::make_shared<shared_instruments>()](epoch const& now) {
+                shared =
+                    std::shared_ptr<shared_instruments>{new shared_instruments}](epoch const& now) {
     auto const timed_by = now.decides.value_or(*chosen.clock);
     if (!shared->support || shared->timed_by != timed_by) {
       auto asked = chosen;

@@ -4,6 +4,7 @@
 /// a wrong result does not keep the others from being compared.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/compare_variants.hpp>
 #include <assay/measure/procedure.hpp>
 
@@ -39,14 +40,14 @@ inline std::vector<contrast> contrasts_without(std::size_t wrong,
     if (was_control) {
       each.weights[stand_in] = -1;
       auto const one = std::find(each.weights.begin(), each.weights.end(), 1.0);
-      each.name = variants[static_cast<std::size_t>(one - each.weights.begin())].label +
-                  " against " + variants[stand_in].label;
+      each.name = concat({variants[static_cast<std::size_t>(one - each.weights.begin())].label,
+                          " against ", variants[stand_in].label});
     }
     each.weights.erase(each.weights.begin() + static_cast<std::ptrdiff_t>(wrong));
-    bool const known =
-        was_control && std::any_of(left.begin(), left.end(), [&](contrast const& other) {
-          return other.weights == each.weights;
-        });
+    bool known = false;
+    for (auto const& other : left) {
+      known = known || (was_control && other.weights == each.weights);
+    }
     if (!known) { left.push_back(std::move(each)); }
   }
   return left;
@@ -59,9 +60,10 @@ class merged_result {
       : ended_(std::move(ended)), wrong_(wrong), rest_(std::move(rest)) {}
 
   comparison merge() {
-    auto note = "\"" + ended_.variants[wrong_].label + "\" is left out, since its result is wrong";
+    auto note =
+        concat({"\"", ended_.variants[wrong_].label, "\" is left out, since its result is wrong"});
     if (auto const control = stand_in(); !control.empty()) {
-      note += "; what was held against it is held against \"" + control + "\"";
+      note += concat({"; what was held against it is held against \"", control, "\""});
     }
     for (auto& each : rest_.findings) {
       each.weights.insert(each.weights.begin() + static_cast<std::ptrdiff_t>(wrong_), 0.0);
@@ -72,8 +74,12 @@ class merged_result {
       each.start_seconds += ended_.seconds;
     }
     for (auto& each : rest_.epoch_records) { each.start_seconds += ended_.seconds; }
-    rest_.variants.insert(rest_.variants.begin() + static_cast<std::ptrdiff_t>(wrong_),
-                          ended_.variants[wrong_]);
+    std::vector<variant_result> all;
+    for (std::size_t v = 0; v < ended_.variants.size(); ++v) {
+      auto& from = v == wrong_ ? ended_.variants[v] : rest_.variants[v < wrong_ ? v : v - 1];
+      all.push_back(std::move(from));
+    }
+    rest_.variants = std::move(all);
     rest_.changed = ended_.changed;
     rest_.seconds += ended_.seconds;
     rest_.notes.insert(rest_.notes.begin(), std::move(note));
@@ -90,11 +96,10 @@ class merged_result {
     std::vector<finding> left = std::move(rest_.findings);
     std::vector<std::size_t> numbers;
     for (auto const& each : left) { numbers.push_back(each.primary ? numbers.size() : nowhere); }
+    // What was taken has lost its weights.
     auto const take = [&](std::size_t k) {
+      if (left[k].primary) { from.push_back(numbers[k]); }
       merged.push_back(std::move(left[k]));
-      if (merged.back().primary) { from.push_back(numbers[k]); }
-      left.erase(left.begin() + static_cast<std::ptrdiff_t>(k));
-      numbers.erase(numbers.begin() + static_cast<std::ptrdiff_t>(k));
     };
     for (auto& each : ended_.findings) {
       if (!each.primary) { continue; }
@@ -103,12 +108,15 @@ class merged_result {
         from.push_back(nowhere);
         continue;
       }
-      auto const same = std::find_if(left.begin(), left.end(), [&](finding const& other) {
-        return other.primary && other.weights == each.weights;
-      });
-      take(static_cast<std::size_t>(same - left.begin()));
+      for (std::size_t k = 0; k < left.size(); ++k) {
+        if (!left[k].primary || left[k].weights != each.weights) { continue; }
+        take(k);
+        break;
+      }
     }
-    while (!left.empty()) { take(0); }
+    for (std::size_t k = 0; k < left.size(); ++k) {
+      if (!left[k].weights.empty()) { take(k); }
+    }
     rest_.findings = std::move(merged);
     for (auto& each : rest_.analyses) {
       std::vector<verdict> outcomes;
@@ -122,9 +130,10 @@ class merged_result {
   /// What the contrasts of the wrong variant are held against instead; empty where nothing is.
   std::string stand_in() const {
     for (auto const& each : rest_.findings) {
-      bool const asked = std::any_of(
-          ended_.findings.begin(), ended_.findings.end(),
-          [&](finding const& other) { return other.contrast_name == each.contrast_name; });
+      bool asked = false;
+      for (auto const& other : ended_.findings) {
+        asked = asked || other.contrast_name == each.contrast_name;
+      }
       if (asked || !each.primary || each.outcome == verdict::wrong_answer) { continue; }
       auto const control = std::find(each.weights.begin(), each.weights.end(), -1.0);
       return rest_.variants[static_cast<std::size_t>(control - each.weights.begin())].label;
@@ -155,19 +164,20 @@ comparison run_right(std::vector<variant> const& variants, std::vector<contrast>
   asked.hidden_control =
       chosen.hidden_control && !variants.empty() && variants.front().placement == 0;
   auto found = run<Clock>(variants, contrasts, asked);
-  bool const is_wrong =
-      found.failed_variant >= 0 &&
-      std::any_of(found.findings.begin(), found.findings.end(),
-                  [](finding const& each) { return each.outcome == verdict::wrong_answer; });
-  if (!is_wrong || variants.size() < 3 ||
-      !std::all_of(contrasts.begin(), contrasts.end(), detail::is_plain_difference)) {
-    return found;
+  bool is_wrong = false;
+  for (auto const& each : found.findings) {
+    is_wrong = is_wrong || each.outcome == verdict::wrong_answer;
   }
+  bool plain = variants.size() >= 3;
+  for (auto const& each : contrasts) { plain = plain && detail::is_plain_difference(each); }
+  if (!is_wrong || found.failed_variant < 0 || !plain) { return found; }
   auto const wrong = static_cast<std::size_t>(found.failed_variant);
   auto const left = detail::contrasts_without(wrong, variants, contrasts);
   if (left.empty()) { return found; }
-  auto right = variants;
-  right.erase(right.begin() + static_cast<std::ptrdiff_t>(wrong));
+  std::vector<variant> right;
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    if (v != wrong) { right.push_back(variants[v]); }
+  }
   auto again = chosen;
   again.seed = found.seed;
   again.max_seconds = std::max(1e-3, chosen.max_seconds - found.seconds);

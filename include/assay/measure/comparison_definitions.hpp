@@ -3,6 +3,7 @@
 /// Internal to comparison.hpp: the definitions of its functions, but for printing.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 
 #include <cstddef>
@@ -66,8 +67,8 @@ ASSAY_INLINE finding const& comparison::of_pair(std::string_view control,
       return each;
     }
   }
-  throw std::invalid_argument("\"" + std::string{variant} + "\" was not compared with \"" +
-                              std::string{control} + "\": variants are held against the first one");
+  throw std::invalid_argument(concat({"\"", variant, "\" was not compared with \"", control,
+                                      "\": variants are held against the first one"}));
 }
 
 }  // namespace assay::measure

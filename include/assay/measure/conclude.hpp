@@ -3,6 +3,7 @@
 /// The result of a comparison that has ended, from its effects.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/epoch_effects.hpp>
@@ -194,8 +195,8 @@ class result_builder {
   /// Facts beside a verdict on the primary clock: merged epochs, typical calls, SM clocks.
   void describe(finding& found, std::size_t k, judged_effects const& by) {
     if (by.epochs_in_group > 1) {
-      note("a few epochs hold slow calls, so " + std::to_string(by.epochs_in_group) +
-           " neighbouring epochs have one mean in " + found.contrast_name);
+      note(concat({"a few epochs hold slow calls, so ", std::to_string(by.epochs_in_group),
+                   " neighbouring epochs have one mean in ", found.contrast_name}));
     }
     if (found.what != contrast::kind::difference) { return; }
     found.typical_ratio =
@@ -210,20 +211,20 @@ class result_builder {
   /// Names the variant of the contrast whose time differs most from epoch to epoch.
   std::string unsteady(clock on, std::size_t k) const {
     auto const v = effects_.noisiest(on, k);
-    return "\"" + variants_[v].label + "\" differs by " +
-           share_text(std::expm1(effects_.deviation(on, v))) + " from epoch to epoch";
+    return concat({"\"", variants_[v].label, "\" differs by ",
+                   share_text(std::expm1(effects_.deviation(on, v))), " from epoch to epoch"});
   }
 
   void add_vetoes(clock on, std::size_t k, judged_effects& of) const {
     auto const veto = [&](std::optional<std::string> const& why) {
       if (why) { of.vetoes.push_back(*why); }
     };
-    std::vector<variant_result const*> variants;
+    std::vector<std::size_t> compared;
     double shortest = std::numeric_limits<double>::infinity();
     for (std::size_t v = 0; v < variants_.size(); ++v) {
       if (contrasts_[k].weights[v] == 0) { continue; }
-      variants.push_back(&result_.variants[v]);
-      shortest = std::min(shortest, variants.back()->on(on).median);
+      compared.push_back(v);
+      shortest = std::min(shortest, result_.variants[v].on(on).median);
     }
     // With a cold cache each launch has a pair of events of its own, and the error of their mean
     // falls with the root of their number.
@@ -233,8 +234,9 @@ class result_builder {
     // Enqueueing takes as long for any kernel, so events tell whether a kernel has work.
     bool const on_host = !(empty_seconds(clock::gpu) > 0);
     auto const by = on_host ? on : clock::gpu;
-    for (auto const* each : variants) {
-      veto(empty_call_veto(each->label, each->on(by).median, empty_seconds(by)));
+    for (auto const v : compared) {
+      auto const& each = result_.variants[v];
+      veto(empty_call_veto(each.label, each.on(by).median, empty_seconds(by)));
     }
     veto(call_veto(of.found, shortest, on_host ? empty_seconds(on) : 0));
   }
@@ -252,15 +254,16 @@ class result_builder {
       if (on == result_.primary || !effects_.seen(on)) { continue; }
       std::string const name{to_string(on)};
       if (!effects_.complete(on)) {
-        note("the " + name + " clock is left out: not every cell gave it");
+        note(concat({"the ", name, " clock is left out: not every cell gave it"}));
         continue;
       }
       names += (names.empty() ? "" : " and ") + name;
       add_findings(on);
     }
     if (names.empty()) { return; }
-    note("findings on other clocks (" + names +
-         ") are secondary: each clock has a level of its own, and does not decide when to stop");
+    note(concat(
+        {"findings on other clocks (", names,
+         ") are secondary: each clock has a level of its own, and does not decide when to stop"}));
   }
 
   void add_notes() {
@@ -271,27 +274,28 @@ class result_builder {
       bool const repeated = &each != &result_.epoch_records.back();
       dropped += repeated && !each.dropped.empty() ? 1 : 0;
     }
-    note("cells of 2 to 4 untimed and " + std::to_string(launches_) +
-         (launches_ == 1 ? " timed launch; " : " timed launches; ") + std::to_string(blocks) +
-         " blocks in " + std::to_string(result_.epoch_records.size()) + " epochs");
+    note(concat({"cells of 2 to 4 untimed and ", std::to_string(launches_),
+                 launches_ == 1 ? " timed launch; " : " timed launches; ", std::to_string(blocks),
+                 " blocks in ", std::to_string(result_.epoch_records.size()), " epochs"}));
     if (launches_ == 1) {
       note(
           "launches of more than 20 ms: 4 to 32 of each variant in an epoch instead of 16 or more, "
           "so calls that are slow in few cases are seen later");
     }
     if (dropped > 0) {
-      note(std::to_string(dropped) +
-           (dropped == 1 ? " disturbed epoch was" : " disturbed epochs were") +
-           " dropped and repeated");
+      note(concat({std::to_string(dropped),
+                   dropped == 1 ? " disturbed epoch was" : " disturbed epochs were",
+                   " dropped and repeated"}));
     }
     if (contrasts_.size() > 1) {
       auto const count = std::to_string(contrasts_.size());
-      note(count + " contrasts share alpha: each is tested at alpha / " + count);
+      note(concat({count, " contrasts share alpha: each is tested at alpha / ", count}));
     }
     if (!options_.hidden_control) { note("no hidden control was run"); }
     add_autocorrelation();
-    auto const renewed = [](variant const& each) { return each.renews_code; };
-    if (!std::all_of(variants_.begin(), variants_.end(), renewed)) {
+    bool renewed = true;
+    for (auto const& each : variants_) { renewed = renewed && each.renews_code; }
+    if (!renewed) {
       note(
           "not covered: what stays with a variant in every epoch, such as its code's addresses in "
           "this binary");
@@ -304,9 +308,9 @@ class result_builder {
     auto const& effects = effects_.effects(result_.primary, 0);
     result_.autocorrelation = stats::lag_one_autocorrelation(effects);
     if (!(result_.autocorrelation > 2 / std::sqrt(static_cast<double>(effects.size())))) { return; }
-    note("the effects of successive epochs are correlated (" +
-         percent_text(result_.autocorrelation) +
-         " at lag 1): false alarms keep their rate, but intervals may be too narrow");
+    note(concat({"the effects of successive epochs are correlated (",
+                 percent_text(result_.autocorrelation),
+                 " at lag 1): false alarms keep their rate, but intervals may be too narrow"}));
   }
 
   void note(std::string text) { result_.notes.push_back(std::move(text)); }

@@ -9,7 +9,7 @@
 #include <assay/machine/memory_scrub.hpp>
 #include <assay/measure/device_watch.hpp>
 
-#include <map>
+#include <forward_list>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -17,28 +17,28 @@
 
 namespace assay::measure {
 
-ASSAY_INLINE environment_watch device_watch(on::device place) {
-  // Described now, because a device that fails later does not answer.
-  auto known = machine::host_environment({}, {});
-  machine::describe_device(place, known);
-  auto const nvml = std::make_shared<machine::nvml_watch>(machine::watch(place));
-  auto const freed = std::make_shared<machine::memory_scrub>(place);
-  return {[freed] { freed->wait(); },
-          [nvml, freed] {
-            freed->mark();
-            return nvml->sample();
-          },
-          [nvml, known](comparison& into) {
-            nvml->describe(into.where);
-            for (auto note : {nvml->note(), nvml->sharing_note()}) {
-              if (!note.empty()) { into.notes.push_back(std::move(note)); }
-            }
-            machine::fill_unknown(into.where, known);
-          },
-          [nvml] { return nvml->throttle_bits(); }};
-}
-
 namespace detail {
+
+/// A device from the start of a comparison to its end.
+struct watched_device {
+  machine::nvml_watch clocks;
+  machine::memory_scrub freed;
+  environment known;
+
+  explicit watched_device(on::device place)
+      : clocks(machine::watch(place)), freed(place), known(machine::host_environment({}, {})) {
+    // Described now, because a device that fails later does not answer.
+    machine::describe_device(place, known);
+  }
+
+  void describe(comparison& into) const {
+    clocks.describe(into.where);
+    for (auto note : {clocks.note(), clocks.sharing_note()}) {
+      if (!note.empty()) { into.notes.push_back(std::move(note)); }
+    }
+    machine::fill_unknown(into.where, known);
+  }
+};
 
 /// Values by device that the process measures once. Threads that ask meanwhile wait.
 template <class T>
@@ -47,17 +47,29 @@ class measured_once {
   template <class Measure>
   T get(int device, Measure&& measure) {
     std::lock_guard const lock{measuring_};
-    auto found = known_.find(device);
-    if (found == known_.end()) { found = known_.emplace(device, measure()).first; }
-    return found->second;
+    for (auto const& [known, value] : known_) {
+      if (known == device) { return value; }
+    }
+    return known_.emplace_front(device, measure()).second;
   }
 
  private:
   std::mutex measuring_;
-  std::map<int, T> known_;
+  std::forward_list<std::pair<int, T>> known_;
 };
 
 }  // namespace detail
+
+ASSAY_INLINE environment_watch device_watch(on::device place) {
+  std::shared_ptr<detail::watched_device> const of{new detail::watched_device{place}};
+  return {[of] { of->freed.wait(); },
+          [of] {
+            of->freed.mark();
+            return of->clocks.sample();
+          },
+          [of](comparison& into) { of->describe(into); },
+          [of] { return of->clocks.throttle_bits(); }};
+}
 
 ASSAY_INLINE std::vector<ceiling> device_ceilings(on::device place) {
   // Never destroyed: destructors of static objects may compare.

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -63,7 +64,7 @@ class epoch_effects {
 
   /// Adds a block; `cells[i]` belongs to `of.slots[i]`. Cells that were not timed in the order of
   /// the slots show no carry-over.
-  void add_block(stats::block const& of, std::vector<cell> const& cells, bool in_order = true) {
+  void add_block(stats::block const& of, std::span<cell const> cells, bool in_order = true) {
     for (std::size_t k = 0; k < clocks_.size(); ++k) {
       auto& into = clocks_[k];
       std::vector<double> sums(instances_);
@@ -204,7 +205,7 @@ class epoch_effects {
       if (of.repeats[v].count > 0) { of.repeats_before[v].push_back(of.repeats[v].mean()); }
     }
     of.blocks.clear();
-    of.repeats.assign(variants_, {});
+    for (auto& each : of.repeats) { each = {}; }
   }
 
   double carried(of_clock const& of, contrast const& by) const {

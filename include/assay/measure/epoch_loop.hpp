@@ -3,6 +3,7 @@
 /// `epoch_loop`: the steps of an epoch, which a comparison and a race have in common.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/options.hpp>
@@ -17,6 +18,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,9 +36,15 @@ struct current_epoch {
   stats::random_source from{0};
   epoch_record record;
   std::vector<stats::block> blocks;
-  std::vector<std::vector<cell>> cells;  ///< by block, then slot
-  std::vector<cell_record> timed;        ///< the same cells in the order in which they ran
-  bool counts = false;                   ///< it was closed, and was not disturbed
+  std::vector<cell> cells;         ///< by block, then slot
+  std::vector<cell_record> timed;  ///< the same cells in the order in which they ran
+  bool counts = false;             ///< it was closed, and was not disturbed
+
+  /// The cells of a block by slot.
+  std::span<cell> cells_of(std::size_t block) {
+    auto const slots = blocks[block].slots.size();  // as many in each block
+    return {&cells[block * slots], slots};
+  }
 };
 
 /// Builds subjects anew in each epoch, verifies them where that is due, and times them in blocks.
@@ -72,10 +80,10 @@ class epoch_loop {
     auto const seconds = runner_.checking_seconds();
     if (seconds < least_noted_seconds || seconds < options_.max_seconds / 2) { return; }
     caveats_.push_back(
-        "checks of results took " + std::to_string(std::llround(seconds)) +
-        " s, which count against max_seconds = " + stats::number_text(options_.max_seconds) +
-        ": one expect for several outputs, and setup.share among variants, compute "
-        "right values once");
+        concat({"checks of results took ", std::to_string(std::llround(seconds)),
+                " s, which count against max_seconds = ", stats::number_text(options_.max_seconds),
+                ": one expect for several outputs, and setup.share among variants, compute "
+                "right values once"}));
   }
 
   /// Begins an epoch.
@@ -110,11 +118,12 @@ class epoch_loop {
     current_.timed.clear();
     current_.record.dropped.clear();
     caveats_.push_back(
-        "the variants do not fit into memory together, so from epoch " +
-        std::to_string(current_.now.number + 1) +
-        " on each is built, timed and destroyed alone, in random order (" + cause.reason +
-        "). Not guarded: carry-over, and placement by shared buffer sets. Drift within an epoch is "
-        "not balanced but random");
+        concat({"the variants do not fit into memory together, so from epoch ",
+                std::to_string(current_.now.number + 1),
+                " on each is built, timed and destroyed alone, in random order (", cause.reason,
+                "). Not guarded: carry-over, and placement by shared buffer sets. Drift within an "
+                "epoch is "
+                "not balanced but random"}));
   }
 
   std::vector<std::size_t> shuffled(std::vector<std::size_t> instances) {
@@ -148,8 +157,8 @@ class epoch_loop {
   void drop(int counted, std::string const& of = {}) {
     if (++dropped_ < 8 || dropped_ <= counted) { return; }
     throw interruption{verdict::unproven,
-                       std::to_string(dropped_) + of +
-                           " epochs were disturbed, the last by: " + current_.record.dropped};
+                       concat({std::to_string(dropped_), of,
+                               " epochs were disturbed, the last by: ", current_.record.dropped})};
   }
 
  private:
@@ -198,8 +207,8 @@ class epoch_loop {
   void begin_blocks() {
     current_.blocks = draw_blocks();
     current_.record.blocks = static_cast<int>(current_.blocks.size());
-    current_.cells.assign(current_.blocks.size(),
-                          std::vector<cell>(current_.blocks.front().slots.size()));
+    current_.cells =
+        std::vector<cell>(current_.blocks.size() * current_.blocks.front().slots.size());
   }
 
   /// Times the cells of all subjects that are built, in the order of the blocks, and asks subjects
@@ -208,10 +217,11 @@ class epoch_loop {
     runner_.tell("timing");
     auto const begin = elapsed();
     for (std::size_t b = 0; b < current_.blocks.size(); ++b) {
-      for (std::size_t s = 0; s < current_.cells[b].size(); ++s) {
+      auto const cells = current_.cells_of(b);
+      for (std::size_t s = 0; s < cells.size(); ++s) {
         auto const& slot = current_.blocks[b].slots[s];
         auto const& timed = built[static_cast<std::size_t>(slot.variant)];
-        if (timed) { current_.cells[b][s] = time(*timed, slot); }
+        if (timed) { cells[s] = time(*timed, slot); }
       }
     }
     auto const seconds = elapsed() - begin;
@@ -236,8 +246,8 @@ class epoch_loop {
     auto made = runner_.time(timed, slot, launches_, current_.from);
     auto& record = current_.record;
     if (!made.disturbance.empty() && record.dropped.empty()) {
-      record.dropped =
-          "\"" + runner_.label(static_cast<std::size_t>(slot.variant)) + "\": " + made.disturbance;
+      record.dropped = concat(
+          {"\"", runner_.label(static_cast<std::size_t>(slot.variant)), "\": ", made.disturbance});
     }
     current_.timed.push_back({record.number, static_cast<int>(current_.timed.size()), slot.variant,
                               slot.buffer_set, start, made.seconds, made.sm_hertz});

@@ -220,7 +220,8 @@ class experiment {
       auto const* known = std::any_cast<std::remove_const_t<decltype(key)>>(&other);
       if (known != nullptr && known->first == key.first) { return cache; }
     }
-    return shared_.emplace_back(key, std::make_shared<buffer_set_cache>()).second;
+    return shared_.emplace_back(key, std::shared_ptr<buffer_set_cache>{new buffer_set_cache})
+        .second;
   }
 
   std::vector<variant> variants_;

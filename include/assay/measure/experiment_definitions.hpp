@@ -3,6 +3,7 @@
 /// Internal to experiment.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/measure/compare_variants.hpp>
 #include <assay/measure/experiment.hpp>
@@ -66,7 +67,9 @@ template <class Step>
 void noting(comparison& result, std::string const& what, Step const& step) {
   try {
     step();
-  } catch (std::exception const& cause) { result.notes.push_back(what + ": " + cause.what()); }
+  } catch (std::exception const& cause) {
+    result.notes.push_back(concat({what, ": ", cause.what()}));
+  }
 }
 
 }  // namespace detail
@@ -76,11 +79,11 @@ ASSAY_INLINE pipeline_subject::pipeline_subject(std::unique_ptr<any_rig> real,
                                                 std::string_view work, int items, int lanes)
     : rig_(std::move(real)), timer_(std::move(timer)) {
   if (!rig_->changes_inputs() || items <= lanes) { return; }
-  throw std::invalid_argument(
-      std::string{work} + " changes its input, and a batch has " + std::to_string(items) +
-      " items on " + std::to_string(lanes) +
-      " lanes: an item would be timed on the result of another; submit one item to each lane "
-      "(.items = 1)");
+  throw std::invalid_argument(concat(
+      {work, " changes its input, and a batch has ", std::to_string(items), " items on ",
+       std::to_string(lanes),
+       " lanes: an item would be timed on the result of another; submit one item to each lane "
+       "(.items = 1)"}));
 }
 
 ASSAY_INLINE void pipeline_subject::warm(int buffer_set, int launches) {
@@ -138,7 +141,7 @@ ASSAY_INLINE comparison experiment::run(std::vector<contrast> const& contrasts,
   detail::noting(result, "the ceilings were not measured", [&] { result.ceilings = ceilings_(); });
   for (std::size_t i = 0; chosen.profiled_batches > 0 && i < profilers_.size(); ++i) {
     if (chosen.cancelled && chosen.cancelled()) {
-      result.notes.push_back("cancelled before " + variants_[i].label + " was profiled");
+      result.notes.push_back(concat({"cancelled before ", variants_[i].label, " was profiled"}));
       break;
     }
     if (chosen.progress) {

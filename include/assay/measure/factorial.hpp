@@ -3,6 +3,7 @@
 /// Contrasts of common experiments: several variants against one, and two crossed factors.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 
 #include <cstddef>
@@ -22,7 +23,7 @@ inline std::vector<contrast> against_first(std::vector<std::string> const& label
   }
   std::vector<contrast> all;
   for (std::size_t i = 1; i < labels.size(); ++i) {
-    contrast one{labels[i] + " against " + labels[0], contrast::kind::difference,
+    contrast one{concat({labels[i], " against ", labels[0]}), contrast::kind::difference,
                  std::vector<double>(labels.size(), 0.0)};
     one.weights[0] = -1;
     one.weights[i] = 1;
@@ -52,8 +53,9 @@ class crossing {
   crossing(factor rows, factor columns) : rows_(std::move(rows)), columns_(std::move(columns)) {
     for (auto const* each : {&rows_, &columns_}) {
       if (each->levels.size() < 2) {
-        throw std::invalid_argument("factor \"" + each->name + "\" needs 2 levels or more, not " +
-                                    std::to_string(each->levels.size()));
+        throw std::invalid_argument(
+            concat({"factor \"", each->name, "\" needs 2 levels or more, not ",
+                    std::to_string(each->levels.size())}));
       }
     }
   }
@@ -68,13 +70,13 @@ class crossing {
     std::vector<contrast> all;
     for (std::size_t c = 0; c < columns_.levels.size(); ++c) {
       for (std::size_t r = 1; r < rows_.levels.size(); ++r) {
-        all.push_back(make(against(rows_, r) + ", with " + columns_.levels[c],
+        all.push_back(make(concat({against(rows_, r), ", with ", columns_.levels[c]}),
                            contrast::kind::difference, {at(r, c)}, {at(0, c)}));
       }
     }
     for (std::size_t r = 0; r < rows_.levels.size(); ++r) {
       for (std::size_t c = 1; c < columns_.levels.size(); ++c) {
-        all.push_back(make(against(columns_, c) + ", with " + rows_.levels[r],
+        all.push_back(make(concat({against(columns_, c), ", with ", rows_.levels[r]}),
                            contrast::kind::difference, {at(r, c)}, {at(r, 0)}));
       }
     }
@@ -88,8 +90,8 @@ class crossing {
     for (std::size_t r = 1; r < rows_.levels.size(); ++r) {
       for (std::size_t c = 1; c < columns_.levels.size(); ++c) {
         all.push_back(
-            make(rows_.name + " x " + columns_.name + ": (" + against(rows_, r) + ") with " +
-                     columns_.levels[c] + " against with " + columns_.levels[0],
+            make(concat({rows_.name, " x ", columns_.name, ": (", against(rows_, r), ") with ",
+                         columns_.levels[c], " against with ", columns_.levels[0]}),
                  contrast::kind::interaction, {at(r, c), at(0, 0)}, {at(r, 0), at(0, c)}));
       }
     }
@@ -107,7 +109,7 @@ class crossing {
 
  private:
   static std::string against(factor const& of, std::size_t level) {
-    return of.levels[level] + " against " + of.levels[0];
+    return concat({of.levels[level], " against ", of.levels[0]});
   }
   contrast make(std::string name, contrast::kind what, std::vector<std::size_t> const& plus,
                 std::vector<std::size_t> const& minus) const {

@@ -3,6 +3,7 @@
 /// The verdict that effects allow, and the guards: tests that can forbid it.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/epoch_effects.hpp>
 #include <assay/measure/options.hpp>
@@ -98,8 +99,8 @@ inline std::optional<objection> carry_over_objection(stats::classification const
       found.outcome == verdict::equivalent && without.outcome == verdict::inconclusive;
   return objection{
       less_certain ? verdict::inconclusive : verdict::unproven,
-      "carry-over: the cell before explains " + percent_text(std::expm1(carried.estimate)) +
-          " of the effect, without which it is " + std::string{to_string(without.outcome)}};
+      concat({"carry-over: the cell before explains ", percent_text(std::expm1(carried.estimate)),
+              " of the effect, without which it is ", to_string(without.outcome)})};
 }
 
 /// The difference of a sign in nanoseconds per launch, if it is below `finest` seconds.
@@ -118,9 +119,9 @@ inline std::optional<std::string> resolution_veto(stats::classification const& f
   double const finest = tick_seconds / launches;
   auto const small = difference_below(found, launch_seconds, finest);
   if (!small) { return {}; }
-  return "clock: a difference of " + digits_text(*small) +
-         " ns per launch is under its resolution of " + digits_text(1e9 * finest) +
-         " ns; use a longer launch or longer cells";
+  return concat({"clock: a difference of ", digits_text(*small),
+                 " ns per launch is under its resolution of ", digits_text(1e9 * finest),
+                 " ns; use a longer launch or longer cells"});
 }
 
 /// The reason against any verdict on a variant that takes no longer than a call that does nothing.
@@ -128,10 +129,10 @@ inline std::optional<std::string> resolution_veto(stats::classification const& f
 inline std::optional<std::string> empty_call_veto(std::string const& label, double launch_seconds,
                                                   double empty_seconds) {
   if (!(launch_seconds < longest_empty * empty_seconds)) { return {}; }
-  return "\"" + label + "\" takes " + digits_text(1e9 * launch_seconds) +
-         " ns, no longer than an empty call (" + digits_text(1e9 * empty_seconds) +
-         " ns); the compiler may have removed its work: return a result, or pass it to "
-         "assay::keep";
+  return concat({"\"", label, "\" takes ", digits_text(1e9 * launch_seconds),
+                 " ns, no longer than an empty call (", digits_text(1e9 * empty_seconds),
+                 " ns); the compiler may have removed its work: return a result, or pass it to "
+                 "assay::keep"});
 }
 
 /// The reason why a call on the host is too short for this sign, if it is. The place of its code
@@ -140,26 +141,28 @@ inline std::optional<std::string> call_veto(stats::classification const& found,
                                             double launch_seconds, double empty_seconds) {
   auto const small = difference_below(found, launch_seconds, empty_seconds);
   if (!small) { return {}; }
-  return "a difference of " + digits_text(*small) + " ns is less than an empty call takes (" +
-         digits_text(1e9 * empty_seconds) +
-         " ns), which the place of the code can explain; do more work in a call";
+  return concat({"a difference of ", digits_text(*small), " ns is less than an empty call takes (",
+                 digits_text(1e9 * empty_seconds),
+                 " ns), which the place of the code can explain; do more work in a call"});
 }
 
 /// The reason against a sign that the placement of kept buffers may explain.
 inline std::string placement_reason(stats::interval const& effect, double placement) {
-  return percent_text(std::expm1(effect.estimate)) +
-         " may be the placement of your buffers, which is worth up to " + share_text(placement) +
-         ": use a factory, which has new ones in each epoch: "
-         "[=](assay::setup& make) { auto const x = make.random<float>(n); "
-         "return [=](/* stream */) { /* work on x.data() */ }; }. "
-         "Or say options::same_buffers where both use the same buffers";
+  return concat({percent_text(std::expm1(effect.estimate)),
+                 " may be the placement of your buffers, which is worth up to ",
+                 share_text(placement),
+                 ": use a factory, which has new ones in each epoch: "
+                 "[=](assay::setup& make) { auto const x = make.random<float>(n); "
+                 "return [=](/* stream */) { /* work on x.data() */ }; }. "
+                 "Or say options::same_buffers where both use the same buffers"});
 }
 
 /// The reason against any verdict where slow calls are too few to know their share of the mean.
 inline std::string skewness_reason(int epochs) {
-  return "a few of " + std::to_string(epochs) +
-         " epochs hold much slower calls than the others, too few to know the mean time of a call: "
-         "allow more time (max_seconds, max_epochs) or find what slows them";
+  return concat(
+      {"a few of ", std::to_string(epochs),
+       " epochs hold much slower calls than the others, too few to know the mean time of a call: "
+       "allow more time (max_seconds, max_epochs) or find what slows them"});
 }
 
 /// A note, not a veto, on SM clocks that differ by more than 0.5 % between variants. It splits the
@@ -170,8 +173,9 @@ inline std::optional<std::string> clock_split(std::string const& contrast_name,
                                               double log_clock_ratio) {
   if (!(std::abs(log_clock_ratio) > 0.005)) { return {}; }
   auto const share = [](double log_ratio) { return percent_text(std::expm1(log_ratio)); };
-  return contrast_name + ": the SM clocks differ; time " + share(effect.estimate) + " = cycles " +
-         share(effect.estimate + log_clock_ratio) + ", clock " + share(log_clock_ratio);
+  return concat({contrast_name, ": the SM clocks differ; time ", share(effect.estimate),
+                 " = cycles ", share(effect.estimate + log_clock_ratio), ", clock ",
+                 share(log_clock_ratio)});
 }
 
 /// The fewest groups of epochs that are judged: 7 groups need a level of .016 for any verdict.
@@ -272,8 +276,8 @@ inline judged_effects judge(epoch_effects const& from, clock on, std::size_t con
 inline judged_effects beyond_control(judged_effects of, control_check const& control,
                                      std::string const& label, double margin) {
   if (!control.differs || of.found.outcome == verdict::inconclusive) { return of; }
-  auto const why = "\"" + label + "\" differs from its own second instance by " +
-                   percent_text(std::expm1(control.effect.estimate));
+  auto const why = concat({"\"", label, "\" differs from its own second instance by ",
+                           percent_text(std::expm1(control.effect.estimate))});
   auto const bound = stats::classify(widened(of.found.effect, control.bias_bound()), margin);
   if (bound.outcome == verdict::inconclusive) {
     of.vetoes.push_back("hidden control: " + why);

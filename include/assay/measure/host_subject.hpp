@@ -9,6 +9,7 @@
 #include <assay/callables/callable.hpp>
 #include <assay/core/lost_processor_time.hpp>
 #include <assay/core/nvtx_range.hpp>
+#include <assay/machine/file_lines.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/stats/random_source.hpp>
 
@@ -17,7 +18,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,8 +65,7 @@ inline std::vector<std::string> sample_notes(setup const& made) {
 
 /// True if this process has loaded the CUDA driver, as a first call of CUDA does.
 inline bool has_loaded_cuda() {
-  std::ifstream maps{"/proc/self/maps"};
-  for (std::string line; std::getline(maps, line);) {
+  for (auto const& line : machine::file_lines("/proc/self/maps")) {
     if (line.find("/libcuda.so") != line.npos) { return true; }
   }
   return false;
@@ -108,7 +107,7 @@ struct call_session {
 class host_subject final : public subject {
  public:
   host_subject(epoch const& now, std::string const& label, callables::work_factory const& make,
-               std::shared_ptr<call_session> session = std::make_shared<call_session>())
+               std::shared_ptr<call_session> session)
       : session_(std::move(session)) {
     for (int i = 0; i < 2; ++i) {
       auto& set = sets_[static_cast<std::size_t>(i)];
@@ -136,12 +135,12 @@ class host_subject final : public subject {
   cell time(int buffer_set, int launches) override {
     nvtx_range const scope{"cell", category::measurement};
     auto const& set = of(buffer_set);
-    return timed(set.work, launches, [&] { set.arrays->restore(); });
+    return timed(set.work, set.arrays.get(), launches);
   }
 
   std::optional<cell> time_empty(int launches) override {
     for (int i = 0; i < 2; ++i) { empty_(nullptr); }  // as before other cells
-    return timed(empty_, launches, [] {});
+    return timed(empty_, nullptr, launches);
   }
 
   std::optional<std::string> verify(int buffer_set) override {
@@ -175,13 +174,13 @@ class host_subject final : public subject {
     return !lost || session_->waits() ? seconds : std::max(1e-9, seconds - *lost);
   }
 
-  template <class Prepare>
-  cell timed(callables::work const& called, int calls, Prepare const& prepare) const {
+  /// `arrays` may be null.
+  cell timed(callables::work const& called, setup* arrays, int calls) const {
     cell mean;
     double sum = 0;
     if (session_->restores || calls <= few_calls) {
       for (int i = 0; i < calls; ++i) {
-        prepare();
+        if (arrays != nullptr) { arrays->restore(); }
         lost_processor_time const watch;
         auto const begin = steady_clock::now();
         called(nullptr);

@@ -98,7 +98,7 @@ class procedure final : epoch_loop {
   void keep_records() {
     current_.record.seconds = elapsed() - current_.record.start_seconds;
     record_.epoch_records.push_back(current_.record);
-    record_.cells.insert(record_.cells.end(), current_.timed.begin(), current_.timed.end());
+    for (auto const& each : current_.timed) { record_.cells.push_back(each); }
   }
 
   /// Before the first timed cell.
@@ -160,10 +160,10 @@ class procedure final : epoch_loop {
     }
     for (std::size_t b = 0; b < current_.blocks.size(); ++b) {
       auto const& block = current_.blocks[b];
-      effects_.add_block(block, current_.cells[b], !one_at_a_time_);
+      auto const cells = current_.cells_of(b);
+      effects_.add_block(block, cells, !one_at_a_time_);
       for (std::size_t s = 0; s < block.slots.size(); ++s) {
-        end_.typical.add(static_cast<std::size_t>(block.slots[s].variant),
-                         current_.cells[b][s].launches);
+        end_.typical.add(static_cast<std::size_t>(block.slots[s].variant), cells[s].launches);
       }
     }
     effects_.close_epoch();
@@ -171,15 +171,21 @@ class procedure final : epoch_loop {
     return analyse() || effects_.epochs() == options_.max_epochs || out_of_time();
   }
 
+  /// The first analysis after so many epochs or more; null where none is left.
+  stats::interim_analysis const* analysis_from(int epochs) const {
+    for (auto const& each : analyses_) {
+      if (each.epochs >= epochs) { return &each; }
+    }
+    return nullptr;
+  }
+
   /// Classifies all contrasts on the primary clock when an analysis is due; true when all are
   /// settled.
   bool analyse() {
-    auto const due = std::find_if(analyses_.begin(), analyses_.end(),
-                                  [&](auto const& at) { return at.epochs == effects_.epochs(); });
-    if (due == analyses_.end()) { return false; }
+    auto const* const due = analysis_from(effects_.epochs());
+    if (due == nullptr || due->epochs != effects_.epochs()) { return false; }
     end_.last_analysis = *due;
-    auto& record = record_.analyses.emplace_back();
-    record = {due->epochs, due->alpha, due->critical_value, {}};
+    analysis_record record{due->epochs, due->alpha, due->critical_value, {}};
     bool all_settled = true;
     for (std::size_t k = 0; k < contrasts_.size(); ++k) {
       auto const judged = judge(effects_, primary_, k, *due, options_.margin,
@@ -187,6 +193,7 @@ class procedure final : epoch_loop {
       record.outcomes.push_back(judged.found.outcome);
       all_settled = all_settled && judged.settled(options_);
     }
+    record_.analyses.push_back(std::move(record));
     return all_settled;
   }
 
@@ -194,9 +201,8 @@ class procedure final : epoch_loop {
   /// the first one.
   bool out_of_time() const {
     if (!end_.last_analysis) { return false; }
-    auto const next = std::find_if(analyses_.begin(), analyses_.end(),
-                                   [&](auto const& at) { return at.epochs > effects_.epochs(); });
-    if (next == analyses_.end()) { return true; }
+    auto const* const next = analysis_from(effects_.epochs() + 1);
+    if (next == nullptr) { return true; }
     bool const at_ends = options_.verify == verification::at_ends && !one_at_a_time_;
     double const once = at_ends ? runner_.checking_seconds() : 0;
     double const last = at_ends ? runner_.checking_seconds(variants_.size()) : 0;

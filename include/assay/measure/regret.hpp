@@ -4,6 +4,7 @@
 /// `compare_choosers`: what one chooser wins against another on the same calls.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/dispatch/choose.hpp>
 #include <assay/dispatch/timed_calls.hpp>
 #include <assay/measure/calibrate.hpp>
@@ -72,8 +73,8 @@ struct regret {
   /// `choose::by_model: regret 0.4 % (noise 0.3 %), mean 0.6 %, p95 1.2 %, max 3.0 %`.
   std::string describe() const {
     auto const text = detail::tenths_of_percent;
-    return chooser + ": regret " + text(total) + " % (noise " + text(noise_floor) + " %), mean " +
-           text(mean) + " %, p95 " + text(p95) + " %, max " + text(max) + " %";
+    return concat({chooser, ": regret ", text(total), " % (noise ", text(noise_floor), " %), mean ",
+                   text(mean), " %, p95 ", text(p95), " %, max ", text(max), " %"});
   }
 };
 
@@ -100,8 +101,9 @@ regret judge(timed_calls const& timed, dispatch::costs const& of, C const& polic
       found.least_seconds += *std::min_element(times.begin(), times.end());
     }
     if (!std::isfinite(its)) {
-      throw std::invalid_argument("no path can run a timed call of size " +
-                                  std::to_string(call.known.amount.size) + ": leave it out");
+      throw std::invalid_argument(
+          concat({"no path can run a timed call of size ", std::to_string(call.known.amount.size),
+                  ": leave it out"}));
     }
     found.chosen_seconds += mine;
     found.best_seconds += its;
@@ -124,8 +126,8 @@ struct chooser_comparison {
   /// `choose::always{host{1}} takes 12.1 % [8.4, 16.0] more time than choose::by_model`.
   std::string describe() const {
     auto const text = detail::tenths_of_percent;
-    return second.chooser + " takes " + text(excess) + " % [" + text(low) + ", " + text(high) +
-           "] more time than " + first.chooser;
+    return concat({second.chooser, " takes ", text(excess), " % [", text(low), ", ", text(high),
+                   "] more time than ", first.chooser});
   }
 };
 

@@ -4,6 +4,7 @@
 /// interruption.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/memory/concepts.hpp>
@@ -164,9 +165,10 @@ class subject_runner {
       if (!built[i] || into[i] == checks::all) { continue; }
       throw interruption{
           verdict::unproven,
-          "the results of \"" + label(i) + "\" are " + std::string{to_string(*into[i])} +
-              ", and require_checks asks for checks of all: say what is right by setup.expect for "
-              "each output and inout of a factory, or drop require_checks",
+          concat(
+              {"the results of \"", label(i), "\" are ", to_string(*into[i]),
+               ", and require_checks asks for checks of all: say what is right by setup.expect for "
+               "each output and inout of a factory, or drop require_checks"}),
           static_cast<int>(i)};
     }
   }
@@ -183,7 +185,7 @@ class subject_runner {
       if (!wrong) { return; }
       throw interruption{
           verdict::wrong_answer,
-          where(i) + ", " + when + ", buffer set " + std::to_string(set) + ": " + *wrong,
+          concat({where(i), ", ", when, ", buffer set ", std::to_string(set), ": ", *wrong}),
           static_cast<int>(variant_of(i))};
     });
   }
@@ -248,9 +250,9 @@ class subject_runner {
     double const seconds = measured[primary_];
     if (seconds > 0 && std::isfinite(seconds)) { return measured; }
     throw interruption{verdict::unproven,
-                       where(i) + ": the " + std::string{to_string(primary_)} + " clock gave " +
-                           stats::number_text(seconds) +
-                           " s per launch; choose another clock or longer launches",
+                       concat({where(i), ": the ", to_string(primary_), " clock gave ",
+                               stats::number_text(seconds),
+                               " s per launch; choose another clock or longer launches"}),
                        static_cast<int>(variant_of(i))};
   }
 
@@ -281,12 +283,19 @@ class subject_runner {
   /// Runs a subject's code. An exception ends the comparison, and its text is reported.
   template <class Call>
   std::invoke_result_t<Call> guarded(std::size_t instance, char const* doing, Call&& call) const {
+    try {
+      return call();
+    } catch (...) { end(instance, doing); }
+  }
+
+  /// Throws the interruption for the exception that is being handled.
+  [[noreturn]] void end(std::size_t instance, char const* doing) const {
     auto const ended = [&](std::string const& why) {
-      return interruption{verdict::unproven, where(instance) + ", " + doing + ": " + why,
+      return interruption{verdict::unproven, concat({where(instance), ", ", doing, ": ", why}),
                           static_cast<int>(variant_of(instance))};
     };
     try {
-      return call();
+      throw;
     } catch (std::exception const& cause) {
       if (mr::is_out_of_memory(cause)) { throw memory_shortage{ended(cause.what())}; }
       throw ended(cause.what());
@@ -306,7 +315,7 @@ class subject_runner {
 
   std::string epoch_text() const { return "epoch " + std::to_string(now_.number + 1); }
   std::string where(std::size_t instance) const {
-    return "variant \"" + label(instance) + "\", " + epoch_text();
+    return concat({"variant \"", label(instance), "\", ", epoch_text()});
   }
 
   std::vector<variant> const& variants_;

@@ -3,6 +3,7 @@
 /// The preconditions of a comparison.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/factorial.hpp>
@@ -11,11 +12,11 @@
 #include <assay/stats/group_sequential.hpp>
 #include <assay/stats/number_text.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay::measure {
@@ -28,8 +29,8 @@ inline void require(bool holds, std::string const& otherwise) {
 
 inline void require_contrast(contrast const& asked, std::size_t variants) {
   require(asked.weights.size() == variants,
-          "contrast \"" + asked.name + "\" has " + std::to_string(asked.weights.size()) +
-              " weights for " + std::to_string(variants) + " variants");
+          concat({"contrast \"", asked.name, "\" has ", std::to_string(asked.weights.size()),
+                  " weights for ", std::to_string(variants), " variants"}));
   double sum = 0;
   double size = 0;
   for (double const weight : asked.weights) {
@@ -37,10 +38,18 @@ inline void require_contrast(contrast const& asked, std::size_t variants) {
     size += std::abs(weight);
   }
   require(std::isfinite(size) && size > 0,
-          "contrast \"" + asked.name + "\" needs finite weights, not all zero");
+          concat({"contrast \"", asked.name, "\" needs finite weights, not all zero"}));
   // 1e-12: the rounding of sums of weights such as 1/3.
-  require(std::abs(sum) <= 1e-12 * size, "the weights of contrast \"" + asked.name +
-                                             "\" must sum to 0, not " + stats::number_text(sum));
+  require(std::abs(sum) <= 1e-12 * size,
+          concat({"the weights of contrast \"", asked.name, "\" must sum to 0, not ",
+                  stats::number_text(sum)}));
+}
+
+inline bool has_choice(variant const& of, std::pair<std::string, std::string> const& choice) {
+  for (auto const& each : of.axes) {
+    if (each == choice) { return true; }
+  }
+  return false;
 }
 
 }  // namespace detail
@@ -53,14 +62,16 @@ inline void validate(std::vector<variant> const& variants, std::vector<contrast>
           "a comparison needs 2 variants or more, not " + std::to_string(variants.size()));
   std::vector<std::string> labels;
   for (auto const& each : variants) {
-    require(add_distinct(labels, each.label), "two variants are labelled \"" + each.label + "\"");
-    require(static_cast<bool>(each.build), "variant \"" + each.label + "\" has no build function");
+    require(add_distinct(labels, each.label),
+            concat({"two variants are labelled \"", each.label, "\""}));
+    require(static_cast<bool>(each.build),
+            concat({"variant \"", each.label, "\" has no build function"}));
   }
   require(!contrasts.empty(), "a comparison needs 1 contrast or more, not 0");
   for (auto const& each : contrasts) { detail::require_contrast(each, variants.size()); }
   auto const positive = [](char const* what, double value) {
     require(value > 0 && std::isfinite(value),
-            std::string{what} + " is positive, not " + stats::number_text(value));
+            concat({what, " is positive, not ", stats::number_text(value)}));
   };
   (void)stats::alpha_schedule(chosen.max_epochs, chosen.alpha, contrasts.size());
   positive("margin", chosen.margin);
@@ -82,15 +93,15 @@ inline std::string changed_axes(std::vector<variant> const& variants,
   std::vector<std::string> changed;
   for (auto const& each : variants) {
     for (auto const& choice : each.axes) {
-      bool const shared = std::all_of(variants.begin(), variants.end(), [&](auto const& other) {
-        return std::find(other.axes.begin(), other.axes.end(), choice) != other.axes.end();
-      });
-      if (!shared) { add_distinct(changed, choice.first); }
+      for (auto const& other : variants) {
+        if (!detail::has_choice(other, choice)) { add_distinct(changed, choice.first); }
+      }
     }
   }
-  bool const crossed = std::any_of(contrasts.begin(), contrasts.end(), [](auto const& each) {
-    return each.what != contrast::kind::difference;
-  });
+  bool crossed = false;
+  for (auto const& each : contrasts) {
+    crossed = crossed || each.what != contrast::kind::difference;
+  }
   return changed_text(changed, crossed);
 }
 

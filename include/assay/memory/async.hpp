@@ -28,7 +28,7 @@ class async_resource : public device_calls<async_resource> {
   };
 
   async_resource(on::device place, std::uint64_t release_threshold_bytes, std::size_t initial_bytes)
-      : state_(std::make_shared<state>(place)) {
+      : state_(new state(place)) {
     auto threshold = release_threshold_bytes;
     check(cudaMemPoolSetAttribute(state_->pool, cudaMemPoolAttrReleaseThreshold, &threshold));
     if (initial_bytes == 0) { return; }

@@ -22,8 +22,7 @@ namespace assay::mr {
 template <class R>
 class counted_resource : public adaptor_calls<counted_resource<R>, R> {
  public:
-  explicit counted_resource(R upstream)
-      : upstream_(std::move(upstream)), state_(std::make_shared<state>()) {
+  explicit counted_resource(R upstream) : upstream_(std::move(upstream)), state_(new state) {
     state_->base = of_upstream();
   }
 

@@ -162,7 +162,8 @@ class hidden_resource final : public any_resource<Stream> {
 template <class Stream, class R>
 auto watched(R resource) {
   return watched_resource<Stream, capturable_memory<R, Stream>>{
-      std::make_shared<detail::hidden_resource<Stream, R>>(std::move(resource))};
+      std::shared_ptr<any_resource<Stream>>{
+          new detail::hidden_resource<Stream, R>(std::move(resource))}};
 }
 
 /// A pipeline on its own memory, opened now and watched. Its type does not tell which memory.

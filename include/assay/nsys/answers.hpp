@@ -4,6 +4,7 @@
 /// kernels and their counts in one pass, the share of products, softmax against products.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/nsys/passes.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/trace/intervals.hpp>
@@ -153,9 +154,9 @@ inline trace_answers answers_of(view const& rows, answer_options const& asked,
     if (!*pass) { continue; }
     passes.push_back(detail::sums_of(rows, **pass, asked, classes));
     passes.back().label = !named ? "repetition" : pass == &step ? "step" : "forward";
-    made.notes.push_back(std::to_string((*pass)->count()) + " repetitions of " +
-                         (named ? "`" + (*pass)->name + "`" : (*pass)->name) +
-                         ", each with the same counts");
+    made.notes.push_back(concat({std::to_string((*pass)->count()), " repetitions of ",
+                                 named ? concat({"`", (*pass)->name, "`"}) : (*pass)->name,
+                                 ", each with the same counts"}));
   }
   auto const add = [&](std::string_view question, detail::pass_sums const& pass,
                        std::string_view what, double value) {
@@ -179,9 +180,9 @@ inline trace_answers answers_of(view const& rows, answer_options const& asked,
     }
     add_time("(a)", pass, "tracing within, host, us", pass.tracing, pass.on_host);
     if (pass.on_host == pass.repetitions) { continue; }
-    made.notes.push_back("(a) the host's time is that of " + std::to_string(pass.on_host) + " of " +
-                         std::to_string(pass.repetitions) +
-                         " repetitions: the calls of the others are not in the trace");
+    made.notes.push_back(concat({"(a) the host's time is that of ", std::to_string(pass.on_host),
+                                 " of ", std::to_string(pass.repetitions),
+                                 " repetitions: the calls of the others are not in the trace"}));
   }
   auto const& first = passes.front();
   if (!named) {

@@ -21,6 +21,7 @@
 /// - `unused`: neither read nor written.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/nsys/schema.hpp>
 #include <assay/trace/model.hpp>
 
@@ -318,7 +319,7 @@ class column_list {
   static constexpr std::string_view required = "INTEGER NOT NULL";
 
   void add(std::string_view name, std::string_view type) {
-    declare(std::string{name} + " " + std::string{type});
+    declare(concat({name, " ", type}));
     write(name);
     read.push_back(name);
   }

@@ -4,6 +4,7 @@
 /// it or by the sequence of kernels.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/model.hpp>
@@ -69,10 +70,10 @@ inline void require_equal_counts(model const& of, repeated_pass const& pass) {
     for (auto const& [name, times] : counts) {
       if (times.first == times.second) { continue; }
       throw std::invalid_argument(
-          "repetition " + std::to_string(number) + " of `" + pass.name + "` launches " +
-          name.substr(0, 80) + " " + std::to_string(times.second) +
-          " times, and repetition 0 launches it " + std::to_string(times.first) +
-          " times: there is no count of one pass; leave warm-ups out with --warm-ups N");
+          concat({"repetition ", std::to_string(number), " of `", pass.name, "` launches ",
+                  name.substr(0, 80), " ", std::to_string(times.second),
+                  " times, and repetition 0 launches it ", std::to_string(times.first),
+                  " times: there is no count of one pass; leave warm-ups out with --warm-ups N"}));
     }
   }
 }
@@ -92,9 +93,9 @@ inline std::optional<repeated_pass> passes_in(view const& rows, std::string cons
   if (found.empty()) { return {}; }
   std::ranges::sort(found, {}, [&](row_index row) { return of.ranges[row].when.begin; });
   if (static_cast<std::size_t>(warm_ups) >= found.size()) {
-    throw std::invalid_argument("--warm-ups " + std::to_string(warm_ups) + ": `" + range +
-                                "` has " + std::to_string(found.size()) +
-                                " repetitions, and one has to be left");
+    throw std::invalid_argument(
+        concat({"--warm-ups ", std::to_string(warm_ups), ": `", range, "` has ",
+                std::to_string(found.size()), " repetitions, and one has to be left"}));
   }
   found.erase(found.begin(), found.begin() + warm_ups);
   repeated_pass pass{std::string{of.strings[of.ranges[found[0]].name]}};
@@ -138,7 +139,7 @@ inline repeated_pass repeated_sequence(view const& rows) {
   if (period == 0) {
     throw std::invalid_argument("the trace has no kernels: there is nothing to answer from");
   }
-  repeated_pass pass{"the same " + std::to_string(period) + " launches"};
+  repeated_pass pass{concat({"the same ", std::to_string(period), " launches"})};
   for (auto first = all.begin(); first != all.end();) {
     auto const end = first + static_cast<std::ptrdiff_t>(period);
     auto const& made = pass.operations.emplace_back(first, end);

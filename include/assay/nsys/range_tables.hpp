@@ -4,6 +4,7 @@
 /// between two traces.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/gpu_operation.hpp>
@@ -131,11 +132,11 @@ inline table difference_table(trace_difference const& of, std::size_t most = 20)
     return std::string{std::ranges::all_of(of.changes, whole) ? ", " : ":1, "};
   };
   auto const times = format_of(&breakdown_entry::ns), counts = format_of(&breakdown_entry::count);
-  table result{
-      "difference", "What Changed",
-      parse_columns("Share (%):1, Delta (ns)" + times + "Low (ns):1, High (ns):1, " +
-                    "Control (ns)" + times + "Variant (ns)" + times + "Control Count" + counts +
-                    "Variant Count" + counts + "Control (MB):3, Variant (MB):3, Kind:t, Name:t")};
+  table result{"difference", "What Changed",
+               parse_columns(concat({"Share (%):1, Delta (ns)", times, "Low (ns):1, High (ns):1, ",
+                                     "Control (ns)", times, "Variant (ns)", times, "Control Count",
+                                     counts, "Variant Count", counts,
+                                     "Control (MB):3, Variant (MB):3, Kind:t, Name:t"}))};
   auto const end = [](double ns) { return std::isfinite(ns) ? std::optional{ns} : std::nullopt; };
   for (auto const& each : of.changes) {
     if (most != 0 && result.rows() == most) { break; }

@@ -3,6 +3,7 @@
 /// The tables and sentences of a comparison of ranks.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/trace/rank_clocks.hpp>
 #include <assay/trace/rank_trace.hpp>
 #include <assay/trace/ranks.hpp>
@@ -29,8 +30,8 @@ inline std::string activity_name(rank_collector const& from, string_id what) {
 /// `device 3 of process 17, b.sqlite`.
 inline std::string rank_place(rank_collector const& from, std::size_t rank) {
   auto const& each = from.ranks()[rank];
-  return "device " + std::to_string(each.device) + " of process " + std::to_string(each.process) +
-         ", " + from.files()[each.file].path;
+  return concat({"device ", std::to_string(each.device), " of process ",
+                 std::to_string(each.process), ", ", from.files()[each.file].path});
 }
 
 /// A row for each rank. Time is waiting, moving and unsplit time together.
@@ -113,37 +114,37 @@ namespace detail {
 
 inline std::string microseconds(double ns) {
   auto const tenths = std::llround(std::abs(ns) / 100);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " us";
+  return concat({std::to_string(tenths / 10), ".", std::to_string(tenths % 10), " us"});
 }
 
 inline std::string plural(std::int64_t count, std::string const& one, std::string const& more) {
-  return std::to_string(count) + " " + (count == 1 ? one : more);
+  return concat({std::to_string(count), " ", count == 1 ? one : more});
 }
 
 inline std::string clock_note(rank_clock const& clock, rank_file const& file,
                               rank_file const& reference) {
   if (clock.origin == clock_origin::host) {
-    return "The clock of " + file.path + " is that of " + reference.path + ", on " + file.host +
-           ": both tell when they began. Ends of collectives differ by " +
-           microseconds(clock.residual_ns) + " (median).";
+    return concat({"The clock of ", file.path, " is that of ", reference.path, ", on ", file.host,
+                   ": both tell when they began. Ends of collectives differ by ",
+                   microseconds(clock.residual_ns), " (median)."});
   }
   if (clock.origin == clock_origin::unknown) {
-    return "The clock of " + file.path +
-           " is not known: it shares no collective with the other files.";
+    return concat({"The clock of ", file.path,
+                   " is not known: it shares no collective with the other files."});
   }
   std::string text;
   if (clock.refuted_ns != 0) {
-    text = "The files say when they began on " + file.host + ", but the collectives differ by " +
-           microseconds(clock.refuted_ns) + ". ";
+    text = concat({"The files say when they began on ", file.host,
+                   ", but the collectives differ by ", microseconds(clock.refuted_ns), ". "});
   }
-  text += "The clock of " + file.path + " is estimated from the ends of " +
-          plural(static_cast<std::int64_t>(clock.pairs), "collective", "collectives") +
-          ": 95 % of them agree within " + microseconds(clock.spread_ns) +
-          ", and arrivals are not known better.";
+  text += concat({"The clock of ", file.path, " is estimated from the ends of ",
+                  plural(static_cast<std::int64_t>(clock.pairs), "collective", "collectives"),
+                  ": 95 % of them agree within ", microseconds(clock.spread_ns),
+                  ", and arrivals are not known better."});
   if (clock.drift != 0) {
     auto const tenths = std::llround(std::abs(clock.drift) * 1e7);
-    text += " It drifts by " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
-            " us in a second.";
+    text += concat({" It drifts by ", std::to_string(tenths / 10), ".", std::to_string(tenths % 10),
+                    " us in a second."});
   }
   return text;
 }
@@ -161,10 +162,10 @@ inline std::vector<std::string> rank_notes(rank_comparison const& of, rank_colle
   using detail::plural;
   std::vector<std::string> notes;
   auto const& clocks = of.matched.clocks;
-  notes.push_back(plural(of.split, "collective", "collectives") + " of " +
-                  std::to_string(of.ranks.size()) + " ranks in " +
-                  plural(static_cast<std::int64_t>(clocks.size()), "file", "files") +
-                  " are split into waiting and moving.");
+  notes.push_back(concat({plural(of.split, "collective", "collectives"), " of ",
+                          std::to_string(of.ranks.size()), " ranks in ",
+                          plural(static_cast<std::int64_t>(clocks.size()), "file", "files"),
+                          " are split into waiting and moving."}));
   auto const origin = std::ranges::find(clocks, clock_origin::reference, &rank_clock::origin);
   for (std::size_t file = 0; origin != clocks.end() && file < clocks.size(); ++file) {
     if (clocks[file].origin == clock_origin::reference) { continue; }
@@ -180,25 +181,25 @@ inline std::vector<std::string> rank_notes(rank_comparison const& of, rank_colle
                             ? ""
                             : " of communicator " + std::to_string(reference.communicator));
     if (lane.ranks.size() < most) {
-      notes.push_back("In " + where + ", " + detail::ranks_in_words(lane.ranks) + " of " +
-                      std::to_string(most) + " ran collectives" +
-                      (lane.ranks.size() == 1 ? ", which are not split." : "."));
+      notes.push_back(concat({"In ", where, ", ", detail::ranks_in_words(lane.ranks), " of ",
+                              std::to_string(most), " ran collectives",
+                              lane.ranks.size() == 1 ? ", which are not split." : "."}));
     }
     for (std::size_t m = 0; m < lane.ranks.size(); ++m) {
       std::int64_t missing = 0;
       for (std::size_t n = 0; n < lane.size(); ++n) { missing += lane.run(n, m) == no_row ? 1 : 0; }
       auto const alone = lane.alone.empty() ? 0 : lane.alone[m];
       if (missing == 0 && alone == 0) { continue; }
-      notes.push_back(
-          "Rank " + std::to_string(lane.ranks[m]) + " lacks " + std::to_string(missing) +
-          " of the " + plural(static_cast<std::int64_t>(lane.size()), "collective", "collectives") +
-          " that rank " + std::to_string(lane.ranks[lane.reference]) + " has in " + where +
-          (alone == 0 ? "" : ", and has " + std::to_string(alone) + " others") + ".");
+      notes.push_back(concat(
+          {"Rank ", std::to_string(lane.ranks[m]), " lacks ", std::to_string(missing), " of the ",
+           plural(static_cast<std::int64_t>(lane.size()), "collective", "collectives"),
+           " that rank ", std::to_string(lane.ranks[lane.reference]), " has in ", where,
+           alone == 0 ? "" : concat({", and has ", std::to_string(alone), " others"}), "."}));
     }
   }
   auto const tell = [&](std::int64_t count, std::string const& why) {
     if (count > 0) {
-      notes.push_back(plural(count, "collective is", "collectives are") + " " + why);
+      notes.push_back(concat({plural(count, "collective is", "collectives are"), " ", why}));
     }
   };
   tell(of.incomplete, "not split, since a rank lacks its part.");
@@ -208,16 +209,17 @@ inline std::vector<std::string> rank_notes(rank_comparison const& of, rank_colle
   tell(of.other_grids, "split though grids differ between ranks: sizes may differ.");
   for (std::size_t rank = 0; rank < from.ranks().size(); ++rank) {
     auto const& each = from.ranks()[rank];
-    auto const name = "Rank " + std::to_string(rank) + " (" + rank_place(from, rank) + ")";
+    auto const name = concat({"Rank ", std::to_string(rank), " (", rank_place(from, rank), ")"});
     if (each.point_to_point > 0) {
-      notes.push_back(name + " has " + plural(each.point_to_point, "kernel", "kernels") +
-                      " of point-to-point transfers, which are not split: no trace names the "
-                      "partner.");
+      notes.push_back(
+          concat({name, " has ", plural(each.point_to_point, "kernel", "kernels"),
+                  " of point-to-point transfers, which are not split: no trace names the "
+                  "partner."}));
     }
     if (!each.streams.empty()) { continue; }
     notes.push_back(
-        name + " has no collectives" +
-        (each.whole_graphs > 0 ? ": graphs that were recorded whole hide kernels." : "."));
+        concat({name, " has no collectives",
+                each.whole_graphs > 0 ? ": graphs that were recorded whole hide kernels." : "."}));
   }
   for (auto const& file : from.files()) {
     auto const number = static_cast<std::size_t>(&file - from.files().data());

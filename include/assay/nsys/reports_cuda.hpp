@@ -3,6 +3,7 @@
 /// Summaries of calls, kernels, memory operations and unified memory, as `nsys stats` has them.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/strings.hpp>
 #include <assay/trace/summary_statistics.hpp>
@@ -97,7 +98,7 @@ inline void add_category(keyed_statistics<operation_key>& to, view const& rows, 
 inline table time_summary(view const& rows, std::string name, std::string title,
                           std::string const& count, std::initializer_list<category> what,
                           std::string const& last = "Name") {
-  auto const columns = (what.size() > 1 ? "Category:t, " : "") + last + ":t";
+  auto const columns = concat({what.size() > 1 ? "Category:t, " : "", last, ":t"});
   table result{std::move(name), std::move(title), time_columns(count, columns)};
   keyed_statistics<operation_key> groups;
   for (auto const each : what) { add_category(groups, rows, each); }
@@ -187,7 +188,7 @@ std::string address_text(process_address const& at,
   auto const several = std::ranges::any_of(
       counted, [&](auto const& each) { return process(each) != process(*counted.begin()); });
   return address_text(at.first) +
-         (several ? " (process " + std::to_string(at.second) + ")" : std::string{});
+         (several ? concat({" (process ", std::to_string(at.second), ")"}) : std::string{});
 }
 
 /// The migrations and faults of the pages of unified memory at one address.

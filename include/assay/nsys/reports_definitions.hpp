@@ -3,6 +3,7 @@
 /// Internal to reports.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/trace/table.hpp>
@@ -36,8 +37,7 @@ ASSAY_INLINE table make_report(std::string_view name, view const& rows) {
   look(reports);
   look(own_reports);
   if (found != nullptr) { return found->make(rows); }
-  throw std::invalid_argument("no report is called '" + std::string{name} + "'; there are " +
-                              known);
+  throw std::invalid_argument(concat({"no report is called '", name, "'; there are ", known}));
 }
 
 }  // namespace assay::trace

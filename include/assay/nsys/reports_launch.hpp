@@ -4,6 +4,7 @@
 /// each launch; each operation of devices.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/strings.hpp>
 #include <assay/trace/summary_statistics.hpp>
@@ -61,8 +62,8 @@ inline table cuda_kern_exec_sum(view const& rows) {
   using enum cell_format;
   std::string columns = "PID, TID, DevId, Count, QCount";
   for (std::string const part : {", T", ", A", ", Q", ", K"}) {
-    columns += part + "Avg (ns):1" + part + "Med (ns):1" + part + "Min (ns)" + part + "Max (ns)" +
-               part + "StdDev (ns):1";
+    columns += concat({part, "Avg (ns):1", part, "Med (ns):1", part, "Min (ns)", part, "Max (ns)",
+                       part, "StdDev (ns):1"});
   }
   columns += ", API Name:t, Kernel Name:t";
   table result{"cuda_kern_exec_sum", "CUDA Kernel Launch & Exec Time Summary",

@@ -3,6 +3,7 @@
 /// Numbers, names and enumerations of the SQLite exports of nsys, schema 3.30.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/model.hpp>
 
@@ -27,9 +28,9 @@ inline constexpr std::int64_t virtual_machine = std::int64_t{1} << 48U;
 inline std::int64_t pack(thread_key const& key) {
   constexpr std::uint32_t limit = 1U << 24U;
   if (key.process >= limit || key.thread >= limit) {
-    throw std::invalid_argument("thread " + std::to_string(key.thread) + " of process " +
-                                std::to_string(key.process) +
-                                ": nsys' schema has room for numbers below 16777216");
+    throw std::invalid_argument(
+        concat({"thread ", std::to_string(key.thread), " of process ", std::to_string(key.process),
+                ": nsys' schema has room for numbers below 16777216"}));
   }
   return virtual_machine | (std::int64_t{key.process} << 24U) | key.thread;
 }

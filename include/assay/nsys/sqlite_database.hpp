@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
 
 #include <sqlite3.h>
 
@@ -48,7 +49,7 @@ class statement {
     sqlite3_stmt* made = nullptr;
     auto const code = sqlite3_prepare_v2(in, sql.c_str(), -1, &made, nullptr);
     prepared_.reset(made);
-    if (code != SQLITE_OK) { throw database_error(about_ + ": " + sqlite3_errmsg(in)); }
+    if (code != SQLITE_OK) { throw database_error(concat({about_, ": ", sqlite3_errmsg(in)})); }
   }
 
   /// Goes to the next row; false at the end.
@@ -56,7 +57,7 @@ class statement {
     column_ = 0;
     auto const code = sqlite3_step(prepared_.get());
     if (code == SQLITE_DONE) { return false; }
-    if (code != SQLITE_ROW) { throw database_error(about_ + ": " + reason(code)); }
+    if (code != SQLITE_ROW) { throw database_error(concat({about_, ": ", reason(code)})); }
     if (rows_left_-- == 0) { throw database_error(about_ + ": more rows than the file can hold"); }
     return true;
   }
@@ -162,7 +163,7 @@ class statement {
     return sqlite3_errmsg(sqlite3_db_handle(prepared_.get()));
   }
   void bound(int code) {
-    if (code != SQLITE_OK) { throw database_error(about_ + ": " + reason(code)); }
+    if (code != SQLITE_OK) { throw database_error(concat({about_, ": ", reason(code)})); }
   }
 
   std::unique_ptr<sqlite3_stmt, finalize> prepared_;
@@ -198,13 +199,13 @@ inline void require_whole_database(std::filesystem::path const& path, std::uint6
   auto const wanted =
       pages > 0 ? pages * page : (bytes + page - 1) / std::max<std::uint64_t>(page, 1) * page;
   if (page >= 512 && bytes < wanted) {
-    throw database_error("it is cut off: it has " + std::to_string(bytes) + " bytes of " +
-                         std::to_string(wanted));
+    throw database_error(concat(
+        {"it is cut off: it has ", std::to_string(bytes), " bytes of ", std::to_string(wanted)}));
   }
   auto const real = std::filesystem::canonical(path).string();
   auto const refuse = [](std::string const& beside) {
-    throw database_error("changes to it are in " + beside +
-                         ": let sqlite3 open the file once, or export the trace anew");
+    throw database_error(concat({"changes to it are in ", beside,
+                                 ": let sqlite3 open the file once, or export the trace anew"}));
   };
   std::error_code none;
   auto const size = std::filesystem::file_size(real + "-wal", none);

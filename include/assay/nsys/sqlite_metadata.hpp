@@ -3,6 +3,7 @@
 /// Internal to nsys. The origin, the names and the time window of an export.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/utf8.hpp>
 #include <assay/nsys/columns.hpp>
 #include <assay/nsys/sqlite_devices.hpp>
@@ -104,7 +105,7 @@ class metadata_reader {
     auto const note = [&](std::string const& known, auto const&) {
       for (auto const& table : in_.tables.like(known)) {
         in_.into.notes.emplace_back("table " + table,
-                                    "not read, since only " + known + " is known");
+                                    concat({"not read, since only ", known, " is known"}));
       }
     };
     nsys::each_table(in_.into, note);

@@ -3,6 +3,7 @@
 /// Internal to nsys. The tables of an export of any version, its names, and the reading of rows.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/utf8.hpp>
 #include <assay/nsys/columns.hpp>
 #include <assay/nsys/sqlite_database.hpp>
@@ -35,7 +36,8 @@ class export_tables {
                       "its list of tables");
     while (list.step()) { columns_.emplace(list.text(), std::vector<std::string>{}); }
     for (auto& [table, columns] : columns_) {
-      auto info = file_.prepare("PRAGMA table_info(" + quoted(table) + ")", "table " + table);
+      auto info =
+          file_.prepare(concat({"PRAGMA table_info(", quoted(table), ")"}), "table " + table);
       while (info.step()) {
         info.skip();
         columns.emplace_back(info.text());
@@ -67,8 +69,8 @@ class export_tables {
   template <class Use>
   void each_row(std::string const& table, std::vector<std::string_view> const& wanted, Use&& use) {
     if (!has(table)) { return; }
-    auto rows = prepare(
-        table, std::string{statement::row_function} + "(?, " + columns_of(table, wanted) + ")");
+    auto rows =
+        prepare(table, concat({statement::row_function, "(?, ", columns_of(table, wanted), ")"}));
     rows.each_row([&] { use(rows); });
   }
 
@@ -84,7 +86,7 @@ class export_tables {
 
  private:
   statement prepare(std::string const& table, std::string const& what) {
-    return file_.prepare("SELECT " + what + " FROM " + quoted(table), "table " + table);
+    return file_.prepare(concat({"SELECT ", what, " FROM ", quoted(table)}), "table " + table);
   }
   /// The columns for a SELECT, NULL for those that the table lacks.
   std::string columns_of(std::string const& table, std::vector<std::string_view> const& wanted) {

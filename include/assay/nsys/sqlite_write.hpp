@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/nsys/columns.hpp>
 #include <assay/nsys/schema.hpp>
 #include <assay/nsys/sqlite_database.hpp>
@@ -104,17 +105,18 @@ class nsys_writer {
  private:
   /// Makes a table, and the statement that fills all columns of the table.
   statement create(std::string const& table, std::string const& columns) {
-    file_.run("CREATE TABLE " + table + " (" + columns + ")");
+    file_.run(concat({"CREATE TABLE ", table, " (", columns, ")"}));
     std::string places = "?";
     for (auto const c : columns) { places += c == ',' ? ", ?" : ""; }
-    return file_.prepare("INSERT INTO " + table + " VALUES (" + places + ")", "table " + table);
+    return file_.prepare(concat({"INSERT INTO ", table, " VALUES (", places, ")"}),
+                         "table " + table);
   }
   template <class Row>
   statement create(std::string const& table) {
     auto const all = nsys::columns_of<Row>();
-    file_.run("CREATE TABLE " + table + " (" + all.declared + ")");
+    file_.run(concat({"CREATE TABLE ", table, " (", all.declared, ")"}));
     return file_.prepare(
-        "INSERT INTO " + table + " (" + all.written + ") VALUES (" + all.places + ")",
+        concat({"INSERT INTO ", table, " (", all.written, ") VALUES (", all.places, ")"}),
         "table " + table);
   }
 

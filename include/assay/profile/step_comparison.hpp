@@ -3,6 +3,7 @@
 /// The steps of two traces compared, and gates on them.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/nsys/step_instances.hpp>
 #include <assay/profile/step_gate.hpp>
@@ -74,8 +75,9 @@ class compared_steps {
     std::vector<std::string> made;
     for (auto const& each : judged_) { made.push_back(text_of(each)); }
     if (judged_.size() > 1) {
-      made.push_back("The intervals of the " + report::count(judged_.size()) +
-                     " gates hold together at " + report::percent(1 - found_.alpha, 0) + ".");
+      made.push_back(
+          concat({"The intervals of the ", report::count(judged_.size()),
+                  " gates hold together at ", report::percent(1 - found_.alpha, 0), "."}));
     }
     return made;
   }
@@ -89,7 +91,7 @@ class compared_steps {
                                                                   : "";
       cases.push_back({each.of.text, failure, text_of(each)});
     }
-    return report::junit(names_.variant + " against " + names_.control, cases);
+    return report::junit(concat({names_.variant, " against ", names_.control}), cases);
   }
 
   /// The gates that match nothing of either side, and what they could match.
@@ -171,9 +173,9 @@ class compared_steps {
   void tell(trace::step_instances const& of, std::string const& path) {
     auto const number = [](std::size_t value) { return report::count(value); };
     if (of.rows.empty()) {
-      throw std::invalid_argument("--range '" + asked_.range + "': " + path + " has " +
-                                  number(of.found) + " whole or cut off, --skip leaves out " +
-                                  number(of.skipped) + ", and none is left");
+      throw std::invalid_argument(concat({"--range '", asked_.range, "': ", path, " has ",
+                                          number(of.found), " whole or cut off, --skip leaves out ",
+                                          number(of.skipped), ", and none is left"}));
     }
     std::string note;
     auto const add = [&](std::size_t count, std::string const& what) {
@@ -183,11 +185,12 @@ class compared_steps {
     add(of.cut, " cut off by the end of the recording");
     auto const left = of.found - of.skipped - of.cut;
     if (of.rows.size() < left) {
-      add(of.rows.size(), " of " + number(left) + " taken, spread evenly over the run");
+      add(of.rows.size(), concat({" of ", number(left), " taken, spread evenly over the run"}));
     }
     if (of.threads > 1) { add(of.threads, " threads taken together"); }
     if (!note.empty()) {
-      notes_.push_back("Of the " + number(of.found) + " instances of " + path + ": " + note + ".");
+      notes_.push_back(
+          concat({"Of the ", number(of.found), " instances of ", path, ": ", note, "."}));
     }
   }
 

@@ -3,6 +3,7 @@
 /// Gates on profiles: `kernel gemm > +2 %` fails where a step's time of these kernels grows beyond.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/profile/step_words.hpp>
 #include <assay/stats/five_numbers.hpp>
 #include <assay/stats/rank_sum.hpp>
@@ -49,9 +50,10 @@ inline std::string_view trimmed(std::string_view text) {
 /// `std::invalid_argument`.
 inline step_gate parse_step_gate(std::string const& text) {
   auto const refuse = [&](std::string const& why) -> std::invalid_argument {
-    return std::invalid_argument("--fail-if '" + text + "': " + why +
-                                 "; write 'kernel GLOB > +X %', 'copy GLOB > +X %' or 'range GLOB "
-                                 "> +X %', as in 'kernel gemm > +2 %', or inconclusive");
+    return std::invalid_argument(
+        concat({"--fail-if '", text, "': ", why,
+                "; write 'kernel GLOB > +X %', 'copy GLOB > +X %' or 'range GLOB "
+                "> +X %', as in 'kernel gemm > +2 %', or inconclusive"}));
   };
   auto const sign = text.rfind('>');
   if (sign == std::string::npos) { throw refuse("it has no '>'"); }
@@ -73,7 +75,7 @@ inline step_gate parse_step_gate(std::string const& text) {
   made.kind = what.substr(0, blank);
   if (blank != std::string_view::npos) { made.names = detail::trimmed(what.substr(blank)); }
   if (made.kind != "kernel" && made.kind != "copy" && made.kind != "range") {
-    throw refuse("'" + made.kind + "' is neither kernel, copy nor range");
+    throw refuse(concat({"'", made.kind, "' is neither kernel, copy nor range"}));
   }
   if (made.names.empty() && made.kind != "copy") { throw refuse("it names nothing"); }
   return made;
@@ -148,15 +150,15 @@ inline std::string gate_text(judged_gate const& of, std::int64_t needed) {
                                             : "");
   switch (of.outcome) {
     case gate_outcome::passes:
-      return gate.text + ": passes: " + found + ".";
+      return concat({gate.text, ": passes: ", found, "."});
     case gate_outcome::fails:
-      return gate.text + ": FAILS: " + found + ".";
+      return concat({gate.text, ": FAILS: ", found, "."});
     case gate_outcome::inconclusive:
-      return gate.text + ": INCONCLUSIVE: " + found + "; record more steps.";
+      return concat({gate.text, ": INCONCLUSIVE: ", found, "; record more steps."});
     default:
-      return gate.text + ": UNPROVEN: no interval: " + std::to_string(gate.control.size()) +
-             " and " + std::to_string(gate.variant.size()) + " steps are too few, " +
-             std::to_string(needed) + " of each needed.";
+      return concat({gate.text, ": UNPROVEN: no interval: ", std::to_string(gate.control.size()),
+                     " and ", std::to_string(gate.variant.size()), " steps are too few, ",
+                     std::to_string(needed), " of each needed."});
   }
 }
 

@@ -3,6 +3,7 @@
 /// The options of `trace_stats --diff --range`. Needs CLI11.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/profile/step_gate.hpp>
 
 #include <CLI/CLI.hpp>
@@ -53,9 +54,9 @@ struct step_options {
                                 : !fail_if.empty() ? "--fail-if"
                                 : !html.empty()    ? "--html"
                                                    : "--junit";
-      throw std::invalid_argument(std::string{first} +
-                                  " is about steps: it goes with --diff A B --range RANGE" +
-                                  (first == std::string_view{"--html"} ? ", or with --ranks" : ""));
+      throw std::invalid_argument(
+          concat({first, " is about steps: it goes with --diff A B --range RANGE",
+                  first == std::string_view{"--html"} ? ", or with --ranks" : ""}));
     }
     if (gates().empty() && (!junit.empty() || !fail_if.empty())) {
       throw std::invalid_argument("name a condition with --fail-if, as in 'kernel gemm > +2 %'");

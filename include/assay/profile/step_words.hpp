@@ -3,6 +3,7 @@
 /// The difference between the steps of two runs in words.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/trace_words.hpp>
@@ -66,8 +67,8 @@ inline void add_step_lines(std::vector<std::string>& to, std::vector<trace::step
     auto const kind = !before.empty()                   ? std::string{before}
                       : trace::is_of_host(each.of.what) ? std::string{"Waits: "}
                                                         : std::string{"Devices: "};
-    to.push_back(kind + report::detail::change_text(each.of) +
-                 (factor.empty() ? "" : ", " + factor) + ".");
+    to.push_back(concat(
+        {kind, report::detail::change_text(each.of), factor.empty() ? "" : ", " + factor, "."}));
   }
   if (shown < all.size()) {
     to.push_back(
@@ -82,22 +83,23 @@ inline std::vector<std::string> step_notes(trace::step_difference const& of,
                                            trace::step_labels const& names) {
   auto const count_of = [](trace::step_side const& side) { return report::count(side.steps); };
   if (!of.has_intervals()) {
-    return {"No interval: " + count_of(of.control) + " and " + count_of(of.variant) +
-            " steps are too few, " +
-            report::count(static_cast<std::uint64_t>(stats::fewest_rank_sum_values(of.alpha))) +
-            " of each needed."};
+    return {
+        concat({"No interval: ", count_of(of.control), " and ", count_of(of.variant),
+                " steps are too few, ",
+                report::count(static_cast<std::uint64_t>(stats::fewest_rank_sum_values(of.alpha))),
+                " of each needed."})};
   }
   auto const all = of.parts.size() + of.calls.size();
   auto const alone = report::percent(1 - of.alpha, 0);
-  std::vector<std::string> lines{
-      "Levels: " + alone + " for the range and for its work, each alone. " +
-      (of.together
-           ? "The intervals of " + report::count(all) + " parts and calls hold together at " +
-                 alone + ", each at " + report::percent(1 - of.level, 2) + "."
-           : "The steps are too few for intervals of " + report::count(all) +
-                 " parts and calls that hold together: each holds alone at " + alone +
-                 ", and of equal steps " + report::fixed(of.alpha * static_cast<double>(all), 1) +
-                 " exclude zero.")};
+  std::vector<std::string> lines{concat(
+      {"Levels: ", alone, " for the range and for its work, each alone. ",
+       of.together
+           ? concat({"The intervals of ", report::count(all), " parts and calls hold together at ",
+                     alone, ", each at ", report::percent(1 - of.level, 2), "."})
+           : concat({"The steps are too few for intervals of ", report::count(all),
+                     " parts and calls that hold together: each holds alone at ", alone,
+                     ", and of equal steps ", report::fixed(of.alpha * static_cast<double>(all), 1),
+                     " exclude zero."})})};
   lines.push_back(
       "Intervals cover the steps of these two runs. Runs of one program differ by more than their "
       "steps do: a small difference needs several runs.");
@@ -117,15 +119,16 @@ inline std::vector<std::string> step_notes(trace::step_difference const& of,
 inline std::vector<std::string> sentences(trace::step_difference const& of,
                                           trace::step_labels const& names, std::size_t most = 5) {
   auto const side = [](trace::step_side const& steps, std::string const& name, double ns) {
-    return report::count(steps.steps) + (steps.steps == 1 ? " step of " : " steps of ") + name +
-           ", median " + report::detail::nanoseconds(ns);
+    return concat({report::count(steps.steps), steps.steps == 1 ? " step of " : " steps of ", name,
+                   ", median ", report::detail::nanoseconds(ns)});
   };
   std::vector<std::string> lines{
-      names.range + ": " + side(of.control, names.control, of.range.of.control.ns) + "; " +
-          side(of.variant, names.variant, of.range.of.variant.ns) + ".",
-      "The range, from begin to end on the host: " + detail::step_change_text(of.range) + ".",
-      "Its work, from the first call to the end of the last: " + detail::step_change_text(of.work) +
-          (of.parts.empty() ? "." : ". Its parts:")};
+      concat({names.range, ": ", side(of.control, names.control, of.range.of.control.ns), "; ",
+              side(of.variant, names.variant, of.range.of.variant.ns), "."}),
+      concat(
+          {"The range, from begin to end on the host: ", detail::step_change_text(of.range), "."}),
+      concat({"Its work, from the first call to the end of the last: ",
+              detail::step_change_text(of.work), of.parts.empty() ? "." : ". Its parts:"})};
   detail::add_step_lines(lines, of.parts, of, "", most, "other part");
   detail::add_step_lines(lines, of.calls, of, "Host, in all: ", most, "other call");
   for (auto& each : detail::step_notes(of, names)) { lines.push_back(std::move(each)); }

@@ -6,6 +6,7 @@
 
 #include <assay/chrome/json_text.hpp>
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/nsys/impossible_times.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
@@ -46,16 +47,16 @@ inline std::vector<std::string> lacking(trace::view const& rows) {
   auto const graphs = std::ranges::count(rows.operations(), trace::operation_kind::graph,
                                          &trace::gpu_operation::kind);
   if (graphs > 0) {
-    lines.push_back("the kernels of " + std::to_string(graphs) + " graph launch" +
-                    (graphs == 1 ? "" : "es") + ", recorded whole and counted as one kernel " +
-                    "each; `nsys profile --cuda-graph-trace=node` records them");
+    lines.push_back(concat({"the kernels of ", std::to_string(graphs), " graph launch",
+                            graphs == 1 ? "" : "es", ", recorded whole and counted as one kernel ",
+                            "each; `nsys profile --cuda-graph-trace=node` records them"}));
   }
   if (auto const [kernel, later] = trace::outlasting(rows); kernel != trace::no_row) {
     auto const& run = rows.of().kernels[kernel];
-    lines.push_back("a credible time of " + trace::short_kernel_name(rows.of().strings[run.name]) +
-                    ": its " + report::duration(1e-9 * static_cast<double>(run.when.length())) +
-                    " outlast " + std::to_string(later) +
-                    " later kernels of its stream, and shares of time count it");
+    lines.push_back(concat(
+        {"a credible time of ", trace::short_kernel_name(rows.of().strings[run.name]), ": its ",
+         report::duration(1e-9 * static_cast<double>(run.when.length())), " outlast ",
+         std::to_string(later), " later kernels of its stream, and shares of time count it"}));
   }
   return lines;
 }
@@ -102,10 +103,10 @@ class trace_output {
     } else {
       auto name = of_.prefix;
       if (of_.files.size() > 1) { name += "_" + label_of(path); }
-      name += "_" + of.name() + (is_text() ? ".txt" : "." + of_.name);
+      name += concat({"_", of.name(), is_text() ? ".txt" : "." + of_.name});
       if (auto const [at, fresh] = written_.emplace(name, path); !fresh && at->second != path) {
-        throw std::invalid_argument("--output " + of_.prefix + ": tables of " + at->second +
-                                    " and " + path + " would both be " + name);
+        throw std::invalid_argument(concat({"--output ", of_.prefix, ": tables of ", at->second,
+                                            " and ", path, " would both be ", name}));
       }
       write_atomically(name, text.str());
       out_ << name << '\n';
@@ -185,7 +186,7 @@ class trace_output {
   void finish_together() {
     std::vector<std::string> lines;
     for (auto const& [path, some] : lacking_) {
-      for (auto const& line : some) { lines.push_back(path + ": " + line); }
+      for (auto const& line : some) { lines.push_back(concat({path, ": ", line})); }
     }
     lacking_ = {{of_.files.back(), lines}};
     finish_files({of_.files.back()});

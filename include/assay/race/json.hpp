@@ -3,6 +3,7 @@
 /// A race as JSON and back, to resume it; needs nlohmann_json.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/race/result.hpp>
 #include <assay/report/json_records.hpp>
 #include <assay/report/json_values.hpp>
@@ -54,23 +55,23 @@ inline measure::race_result parse_race(std::string_view text) {
     auto const from = document::parse(text);
     auto const version = from.at("race_schema_version").get<int>();
     if (version != measure::race_result::schema_version) {
-      throw std::invalid_argument(
-          "the race has schema version " + std::to_string(version) + ", this program reads " +
-          std::to_string(measure::race_result::schema_version) + ": use the assay that wrote it");
+      throw std::invalid_argument(concat(
+          {"the race has schema version ", std::to_string(version), ", this program reads ",
+           std::to_string(measure::race_result::schema_version), ": use the assay that wrote it"}));
     }
     measure::race_result of;
     detail::json_reader reader{from, false};
     members(reader, of);
     if (of.leader >= static_cast<int>(of.racers.size())) {
-      throw std::invalid_argument("not a race of assay: its leader is candidate " +
-                                  std::to_string(of.leader) + ", counted from 0, of " +
-                                  std::to_string(of.racers.size()));
+      throw std::invalid_argument(
+          concat({"not a race of assay: its leader is candidate ", std::to_string(of.leader),
+                  ", counted from 0, of ", std::to_string(of.racers.size())}));
     }
     for (auto const& each : of.epochs) {
       if (each.seconds.size() == of.racers.size()) { continue; }
-      throw std::invalid_argument("not a race of assay: an epoch has " +
-                                  std::to_string(each.seconds.size()) + " times for " +
-                                  std::to_string(of.racers.size()) + " candidates");
+      throw std::invalid_argument(
+          concat({"not a race of assay: an epoch has ", std::to_string(each.seconds.size()),
+                  " times for ", std::to_string(of.racers.size()), " candidates"}));
     }
     return of;
   } catch (document::exception const& error) {

@@ -3,6 +3,7 @@
 /// Internal to `race.hpp`: names and texts for the header of `write_header`, which always compiles.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 
 #include <algorithm>
@@ -78,7 +79,7 @@ inline std::string not_a_constant(std::string_view name) {
   if (name.empty() || is_digit(name[0]) || std::ranges::any_of(name, other)) {
     return "is no identifier of C++";
   }
-  if (words_of_cpp.find(" " + std::string{name} + " ") != name.npos) { return "is a word of C++"; }
+  if (words_of_cpp.find(concat({" ", name, " "})) != name.npos) { return "is a word of C++"; }
   if (name == "winner") { return "is the constant with the winner's name"; }
   bool const reserved =
       name.find("__") != name.npos || (name.size() > 1 && name[0] == '_' && is_upper(name[1]));
@@ -102,12 +103,12 @@ inline void require_constants(std::vector<std::string> const& names) {
   for (auto const& each : names) {
     if (each.empty()) { throw std::invalid_argument("a parameter needs a name"); }
     if (auto const why = not_a_constant(each); !why.empty()) {
-      throw std::invalid_argument("the name of parameter \"" + one_line(each) + "\" " + why +
-                                  ", and write_header makes a constant of it: name it " +
-                                  similar_constant(each));
+      throw std::invalid_argument(
+          concat({"the name of parameter \"", one_line(each), "\" ", why,
+                  ", and write_header makes a constant of it: name it ", similar_constant(each)}));
     }
     if (add_distinct(seen, each)) { continue; }
-    throw std::invalid_argument("two parameters are named \"" + each + "\"");
+    throw std::invalid_argument(concat({"two parameters are named \"", each, "\""}));
   }
 }
 
@@ -119,9 +120,9 @@ inline void require_namespace(std::string const& name) {
     auto const part = name.substr(begin, end - begin);
     auto const why = part == "winner" ? "" : not_a_constant(part);
     if (!why.empty()) {
-      throw std::invalid_argument("\"" + one_line(part) + "\" of the namespace \"" +
-                                  one_line(name) + "\" " + why +
-                                  ": write names as in tuning::copy");
+      throw std::invalid_argument(
+          concat({"\"", one_line(part), "\" of the namespace \"", one_line(name), "\" ", why,
+                  ": write names as in tuning::copy"}));
     }
     begin = end + 2;
   }

@@ -3,6 +3,7 @@
 /// Internal to race.hpp: the procedure of a race, a qualification and then epochs over those left.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/measure/epoch_loop.hpp>
 #include <assay/measure/options.hpp>
@@ -81,9 +82,9 @@ class race_procedure final : epoch_loop {
     }
     statistics_.reset();
     if (record_.epochs.empty()) { return; }
-    record_.notes.push_back("the " + std::to_string(record_.epochs.size()) +
-                            " epochs until then are void, as others were held against \"" +
-                            each.name + "\", which failed");
+    record_.notes.push_back(concat({"the ", std::to_string(record_.epochs.size()),
+                                    " epochs until then are void, as others were held against \"",
+                                    each.name, "\", which failed"}));
     record_.epochs.clear();
   }
 
@@ -120,15 +121,17 @@ class race_procedure final : epoch_loop {
   }
 
   void cut(std::size_t candidate, std::size_t beside, double ratio) {
-    take_out(candidate, "cut off: it takes " + stats::number_text(ratio) + " times as long as \"" +
-                            record_.racers[beside].name + "\" beside it");
+    take_out(candidate,
+             concat({"cut off: it takes ", stats::number_text(ratio), " times as long as \"",
+                     record_.racers[beside].name, "\" beside it"}));
   }
 
   /// Runs an epoch over all that are left. An epoch in which one fails does not count.
   void run_next() {
     auto const left = racing();
     open(record_.begun++);
-    tell(std::to_string(left.size()) + " of " + std::to_string(record_.racers.size()) + " left");
+    tell(concat(
+        {std::to_string(left.size()), " of ", std::to_string(record_.racers.size()), " left"}));
     try {
       if (!warm_ && !one_at_a_time_) { return warm_up(left); }
       if (launches_ == 0) { size_by_guesses(); }
@@ -205,9 +208,10 @@ class race_procedure final : epoch_loop {
                     std::vector<double>(record_.racers.size(), not_measured)};
     for (auto const i : racing()) { made.seconds[i] = 0; }
     for (std::size_t b = 0; b < current_.blocks.size(); ++b) {
-      for (std::size_t s = 0; s < current_.cells[b].size(); ++s) {
+      auto const cells = current_.cells_of(b);
+      for (std::size_t s = 0; s < cells.size(); ++s) {
         auto const i = static_cast<std::size_t>(current_.blocks[b].slots[s].variant);
-        made.seconds[i] += current_.cells[b][s][record_.primary] / made.cells;
+        made.seconds[i] += cells[s][record_.primary] / made.cells;
       }
     }
     statistics().add_epoch(logs(made.seconds));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/measure/callable_variants.hpp>
 #include <assay/measure/callables_definitions.hpp>
@@ -45,8 +46,8 @@ ASSAY_INLINE race_result race(std::vector<candidate> const& all, options chosen,
   comparison here;
   watch.describe(here);
   if (!before.where.device.empty() && before.where.device != here.where.device) {
-    throw std::invalid_argument("the race to resume ran on " + before.where.device + ", not on " +
-                                here.where.device);
+    throw std::invalid_argument(concat(
+        {"the race to resume ran on ", before.where.device, ", not on ", here.where.device}));
   }
   bool const own_buffers = detail::keeps_own_buffers(list, *with);
   auto found = measure::run_race(detail::variants_of(list, with, own_buffers),

@@ -3,6 +3,7 @@
 /// Internal to race/result.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/race/names.hpp>
 #include <assay/race/result.hpp>
 #include <assay/report/format.hpp>
@@ -69,18 +70,19 @@ inline std::string race_sentence(measure::race_result const& of) {
   auto const all = std::to_string(of.racers.size());
   auto const margin = setting_percent(of.margin);
   auto const survivors = std::ranges::count_if(of.racers, &measure::racer::survived);
-  auto const sure = " (false-alarm rate " + setting_percent(of.alpha) + ")";
-  if (survivors == 1) { return "WINNER: " + of.winner() + " is the best of " + all + sure; }
+  auto const sure = concat({" (false-alarm rate ", setting_percent(of.alpha), ")"});
+  if (survivors == 1) { return concat({"WINNER: ", of.winner(), " is the best of ", all, sure}); }
   if (of.decided) {
-    return "WINNER: " + of.winner() + ": none of " + all + " is faster by more than " + margin +
-           sure;
+    return concat(
+        {"WINNER: ", of.winner(), ": none of ", all, " is faster by more than ", margin, sure});
   }
   auto const open = std::ranges::count_if(
       of.racers, [](auto const& each) { return each.survived && !each.bounded; });
-  return "UNDECIDED: " + of.winner() + " leads " + all + ", and " + std::to_string(open) +
-         " may be faster by more than " + margin +
-         (of.failure.empty() ? ": resume it with more time (max_seconds) or epochs (max_epochs)"
-                             : ": " + of.failure);
+  return concat({"UNDECIDED: ", of.winner(), " leads ", all, ", and ", std::to_string(open),
+                 " may be faster by more than ", margin,
+                 of.failure.empty()
+                     ? ": resume it with more time (max_seconds) or epochs (max_epochs)"
+                     : ": " + of.failure});
 }
 
 /// The state of a candidate at the end of a race.
@@ -90,16 +92,17 @@ inline std::string fate(measure::race_result const& of, std::size_t i) {
   if (static_cast<int>(i) == of.leader) { return ""; }
   auto const epochs = std::to_string(each.slower + each.faster);
   if (!each.survived) {
-    return "dropped: slower in " + std::to_string(each.slower) + " of " + epochs + " epochs";
+    return concat({"dropped: slower in ", std::to_string(each.slower), " of ", epochs, " epochs"});
   }
   return each.bounded ? "not told from the winner" : "may be faster";
 }
 
 inline std::string effort(measure::race_result const& of) {
-  return std::to_string(of.epochs.size()) + " epochs in " + duration(of.seconds) + ", " +
-         percent(of.cells_saved, 0) + " of the timed seconds saved" +
-         (of.where.device.empty() ? of.where.host_cpu.empty() ? "" : ", on " + of.where.host_cpu
-                                  : ", on " + of.where.device);
+  return concat({std::to_string(of.epochs.size()), " epochs in ", duration(of.seconds), ", ",
+                 percent(of.cells_saved, 0), " of the timed seconds saved",
+                 of.where.device.empty()
+                     ? of.where.host_cpu.empty() ? "" : ", on " + of.where.host_cpu
+                     : ", on " + of.where.device});
 }
 
 /// Text as lines of a comment.
@@ -126,19 +129,21 @@ ASSAY_INLINE std::string race_text(measure::race_result const& of, std::size_t l
   }
   for (std::size_t k = 0; k < shown; ++k) {
     auto const& each = of.racers[order[k]];
-    auto line = "  " + each.name + std::string(widest - each.name.size() + 2, ' ');
+    auto line = concat({"  ", each.name, std::string(widest - each.name.size() + 2, ' ')});
     if (std::isfinite(each.seconds)) {
       auto const time = duration(each.seconds);
       auto const lag = change_text(each.ratio, 2);
-      line += std::string(time.size() < 9 ? 9 - time.size() : 0, ' ') + time + "  ";
+      line += concat({std::string(time.size() < 9 ? 9 - time.size() : 0, ' '), time, "  "});
       if (static_cast<int>(order[k]) != of.leader) {
-        line += std::string(lag.size() < 9 ? 9 - lag.size() : 0, ' ') + lag + "  ";
+        line += concat({std::string(lag.size() < 9 ? 9 - lag.size() : 0, ' '), lag, "  "});
       }
     }
     line += detail::fate(of, order[k]);
     out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
-  if (shown < order.size()) { out += "  and " + std::to_string(order.size() - shown) + " more\n"; }
+  if (shown < order.size()) {
+    out += concat({"  and ", std::to_string(order.size() - shown), " more\n"});
+  }
   for (auto const& each : of.notes) { out += wrapped(each, "  ", "  "); }
   return out + wrapped(detail::effort(of), "  ", "  ");
 }
@@ -147,24 +152,27 @@ ASSAY_INLINE std::string race_header(measure::race_result const& of, std::string
   auto const& best = of.best();
   measure::detail::require_namespace(in);
   measure::detail::require_constants(best.parameters());
-  auto out = detail::comment_lines("Found by a race of assay on " + of.where.started_at + ".") +
-             detail::comment_lines(detail::race_sentence(of) + ".") +
-             detail::comment_lines(detail::effort(of) + ", seed " + std::to_string(of.seed) + ".");
+  auto out =
+      detail::comment_lines(concat({"Found by a race of assay on ", of.where.started_at, "."})) +
+      detail::comment_lines(detail::race_sentence(of) + ".") +
+      detail::comment_lines(concat({detail::effort(of), ", seed ", std::to_string(of.seed), "."}));
   for (auto const i : of.order()) {
     auto const& each = of.racers[i];
     if (!each.survived) { continue; }
-    out += "//   " + measure::detail::comment(each.name) + ": " + duration(each.seconds) + "\n";
+    out +=
+        concat({"//   ", measure::detail::comment(each.name), ": ", duration(each.seconds), "\n"});
   }
   auto const text = [](std::string const& name, std::string const& value) {
-    return "inline constexpr char const* " + name + " = \"" + measure::detail::literal(value) +
-           "\";\n";
+    return concat(
+        {"inline constexpr char const* ", name, " = \"", measure::detail::literal(value), "\";\n"});
   };
-  out += "#pragma once\n\nnamespace " + in + " {\n\n" + text("winner", best.name);
+  out += concat({"#pragma once\n\nnamespace ", in, " {\n\n", text("winner", best.name)});
   for (auto const& [name, value] : best.constants) {
-    out += "inline constexpr long long " + name + " = " + detail::number_literal(value) + ";\n";
+    out +=
+        concat({"inline constexpr long long ", name, " = ", detail::number_literal(value), ";\n"});
   }
   for (auto const& [name, value] : best.texts) { out += text(name, value); }
-  return out + "\n}  // namespace " + in + "\n";
+  return concat({out, "\n}  // namespace ", in, "\n"});
 }
 
 }  // namespace assay::report

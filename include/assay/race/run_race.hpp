@@ -3,6 +3,7 @@
 /// `run_race`: a race over variants of any kind.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/subject_runner.hpp>
 #include <assay/measure/validate.hpp>
 #include <assay/race/procedure.hpp>
@@ -30,12 +31,12 @@ inline void require_race(std::vector<variant> const& candidates, options const& 
   validate(candidates, {first_two}, chosen);
   if (before.racers.empty()) { return; }
   auto const had = before.racers.size();
-  require(had == count, "the race to resume has " + std::to_string(had) + " candidates, not " +
-                            std::to_string(count));
+  require(had == count, concat({"the race to resume has ", std::to_string(had), " candidates, not ",
+                                std::to_string(count)}));
   for (std::size_t i = 0; i < count; ++i) {
     require(before.racers[i].name == candidates[i].label,
-            "candidate " + std::to_string(i + 1) + " of the race to resume is \"" +
-                before.racers[i].name + "\", not \"" + candidates[i].label + "\"");
+            concat({"candidate ", std::to_string(i + 1), " of the race to resume is \"",
+                    before.racers[i].name, "\", not \"", candidates[i].label, "\""}));
   }
   require(before.alpha == chosen.alpha && before.margin == chosen.margin &&
               before.primary == chosen.clock.value_or(clock::wall),

@@ -3,6 +3,7 @@
 /// `space`: parameters with their values, and the points that a constraint allows.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/race/result.hpp>
 
@@ -101,7 +102,7 @@ struct point {
   std::string label() const {
     std::string all;
     for (auto const& [name, value] : choices()) {
-      all += (all.empty() ? "" : " ") + name + "=" + value;
+      all += concat({all.empty() ? "" : " ", name, "=", value});
     }
     return all;
   }
@@ -125,13 +126,11 @@ struct point {
     if (std::ranges::any_of(values, names) || std::ranges::any_of(texts, names)) {
       throw std::invalid_argument(
           std::is_same_v<Value, long long>
-              ? "parameter \"" + std::string{name} + "\" has texts: read it by text(\"" +
-                    std::string{name} + "\")"
-              : "parameter \"" + std::string{name} + "\" has numbers: read it by [\"" +
-                    std::string{name} + "\"]");
+              ? concat({"parameter \"", name, "\" has texts: read it by text(\"", name, "\")"})
+              : concat({"parameter \"", name, "\" has numbers: read it by [\"", name, "\"]"}));
     }
-    throw std::invalid_argument("the space has no parameter \"" + std::string{name} + "\", only " +
-                                label());
+    throw std::invalid_argument(
+        concat({"the space has no parameter \"", name, "\", only ", label()}));
   }
 };
 
@@ -145,10 +144,11 @@ class space {
     for (auto const& each : dimensions_) {
       if (each.name.empty()) { throw std::invalid_argument("a parameter needs a name"); }
       if (each.numbers.empty() && each.texts.empty()) {
-        throw std::invalid_argument("parameter \"" + each.name + "\" needs 1 value or more, not 0");
+        throw std::invalid_argument(
+            concat({"parameter \"", each.name, "\" needs 1 value or more, not 0"}));
       }
       if (!add_distinct(names, each.name)) {
-        throw std::invalid_argument("two parameters are named \"" + each.name + "\"");
+        throw std::invalid_argument(concat({"two parameters are named \"", each.name, "\""}));
       }
     }
   }

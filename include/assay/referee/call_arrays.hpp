@@ -5,6 +5,7 @@
 
 #include <assay/arrays/guarded_store.hpp>
 #include <assay/arrays/row_layout.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/referee/candidate_place.hpp>
 #include <assay/referee/problem.hpp>
 #include <assay/referee/process_state.hpp>
@@ -84,7 +85,9 @@ class call_arrays {
     float_guard const guard;
     auto const before = float_mode();
     arguments_.call(call_, stream);
-    if (auto const now = float_mode(); now != before) { float_change_ = before + " to " + now; }
+    if (auto const now = float_mode(); now != before) {
+      float_change_ = concat({before, " to ", now});
+    }
   }
   void call() {
     enqueue(place_.stream());
@@ -111,7 +114,9 @@ class call_arrays {
     if (data == nullptr) { return {}; }
     auto const all = setup_->declared();
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].data == data) { return "array " + std::to_string(i) + " of those declared"; }
+      if (all[i].data == data) {
+        return concat({"array ", std::to_string(i), " of those declared"});
+      }
     }
     return "the kept contents of an `inout` array";
   }

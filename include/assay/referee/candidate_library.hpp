@@ -3,6 +3,7 @@
 /// Internal to serve_problem.hpp: a shared library with the symbols of candidate.h.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/requirements.hpp>
 #include <assay/referee/candidate.h>
 
@@ -29,15 +30,16 @@ class candidate_library {
     handle_.reset(::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL));
     if (!handle_) {
       char const* const why = ::dlerror();
-      throw std::invalid_argument(std::string{"cannot be loaded: "} + (why ? why : path) +
-                                  "; a candidate is a shared library (g++ -shared -fPIC) that "
-                                  "exports the symbols of <assay/referee/candidate.h>");
+      throw std::invalid_argument(
+          concat({"cannot be loaded: ", why ? why : path,
+                  "; a candidate is a shared library (g++ -shared -fPIC) that "
+                  "exports the symbols of <assay/referee/candidate.h>"}));
     }
     auto const own = *static_cast<int const*>(symbol("assay_candidate_version"));
     if (own != version) {
-      throw std::invalid_argument("has version " + std::to_string(own) +
-                                  " of candidate.h, the referee version " +
-                                  std::to_string(version) + ": build it with the same assay");
+      throw std::invalid_argument(
+          concat({"has version ", std::to_string(own), " of candidate.h, the referee version ",
+                  std::to_string(version), ": build it with the same assay"}));
     }
     entry_ = reinterpret_cast<decltype(&assay_candidate)>(symbol("assay_candidate"));
   }
@@ -61,8 +63,8 @@ class candidate_library {
 
   void* symbol(char const* name) const {
     if (auto* const found = ::dlsym(handle_.get(), name)) { return found; }
-    throw std::invalid_argument(std::string{"has no symbol "} + name +
-                                ": define it as <assay/referee/candidate.h> declares it");
+    throw std::invalid_argument(
+        concat({"has no symbol ", name, ": define it as <assay/referee/candidate.h> declares it"}));
   }
 
   std::unique_ptr<void, unload> handle_;

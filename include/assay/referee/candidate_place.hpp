@@ -5,6 +5,7 @@
 
 #include <assay/arrays/array_store.hpp>
 #include <assay/core/adopted_orphans.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/core/keep.hpp>
 #include <assay/core/lost_processor_time.hpp>
 #include <assay/core/random.hpp>
@@ -138,7 +139,7 @@ class host_candidate_place : public candidate_place {
       least = std::min(least, std::chrono::duration<double>(after - before).count() / copies);
       spent = after - begin;
     }
-    return {"copies by " + std::to_string(threads) + " threads",
+    return {concat({"copies by ", std::to_string(threads), " threads"}),
             2.0 * static_cast<double>(piece) * threads / least};
   }
 

@@ -3,6 +3,7 @@
 /// Internal to run_referee.hpp: what is timed in a process of the referee.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/referee/charge.hpp>
 #include <assay/serve/remote_subject.hpp>
@@ -48,10 +49,10 @@ inline std::optional<charge> wrong_clock(outside_watch const& reference,
   double const told = quantile(candidate.inside, 0.5);
   double const beyond = quantile(candidate.beyond, 0.25);
   if (beyond <= 2 * quantile(reference.beyond, 0.75) + 0.15 * told + 20e-6) { return {}; }
-  return charge{charge::kind::changed_environment, "by the clock of its process calls took " +
-                                                       stats::number_text(told) + " s that took " +
-                                                       stats::number_text(told + beyond) +
-                                                       " s by the clock of the referee"};
+  return charge{
+      charge::kind::changed_environment,
+      concat({"by the clock of its process calls took ", stats::number_text(told), " s that took ",
+              stats::number_text(told + beyond), " s by the clock of the referee"})};
 }
 
 /// The arrays and calls of one process. A cell goes through all its buffer sets in turn, so both

@@ -3,6 +3,7 @@
 /// `charge`: what the referee holds against a candidate. `referee_result`: its verdict.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 
 #include <algorithm>
@@ -56,7 +57,7 @@ constexpr std::string_view to_string(charge::kind which) noexcept {
 inline charge::kind charge_kind(std::string_view name) {
   auto const* const found = std::find(charge_names.begin(), charge_names.end(), name);
   if (found == charge_names.end()) {
-    throw std::invalid_argument("'" + std::string{name} + "' is no kind of charge");
+    throw std::invalid_argument(concat({"'", name, "' is no kind of charge"}));
   }
   return static_cast<charge::kind>(found - charge_names.begin());
 }

@@ -3,6 +3,7 @@
 /// Internal to serve_problem.hpp: the examination of a candidate before it is timed.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/referee/call_arrays.hpp>
 #include <assay/referee/candidate_place.hpp>
 #include <assay/referee/charge.hpp>
@@ -51,7 +52,7 @@ class examination {
       case 5:
         return found_each_time([this] { return growth(); });
       default:
-        throw std::invalid_argument("no step '" + std::string{step} + "'");
+        throw std::invalid_argument(concat({"no step '", step, "'"}));
     }
   }
 
@@ -85,7 +86,7 @@ class examination {
         (void)with.run();
       }
     } catch (escaped const& work) {
-      return charge{kind::escaped_work, how.when + ": " + work.what()};
+      return charge{kind::escaped_work, concat({how.when, ": ", work.what()})};
     }
     return with.judge(how);
   }
@@ -138,7 +139,7 @@ class examination {
       auto const size = "size " + std::to_string(n);
       if (auto found = look(with, {kind::wrong_size, size})) { return found; }
       for (auto const each : problem_.values) {
-        auto const when = size + ", inputs of " + std::string{to_string(each)};
+        auto const when = concat({size, ", inputs of ", to_string(each)});
         if (auto found = look(with, {kind::wrong_values, when, each, poisoned::some})) {
           return found;
         }
@@ -181,9 +182,9 @@ class examination {
       seconds += same ? last : 0;
       first_seconds += same ? first : 0;
     }
-    return charge{kind::kept_results, "calls over the inputs of the calls before took " +
-                                          stats::number_text(seconds / first_seconds) +
-                                          " of the time of those over new inputs"};
+    return charge{kind::kept_results, concat({"calls over the inputs of the calls before took ",
+                                              stats::number_text(seconds / first_seconds),
+                                              " of the time of those over new inputs"})};
   }
 
   void forget() {
@@ -208,8 +209,8 @@ class examination {
       double const per_call = grown[i] / calls;
       if (per_call < holdings::least[i]) { continue; }
       return charge{kind::growing_memory,
-                    std::string{holdings::names[i]} + " grew by " + stats::number_text(per_call) +
-                        " or more per call in each of 4 x " + std::to_string(calls) + " calls"};
+                    concat({holdings::names[i], " grew by ", stats::number_text(per_call),
+                            " or more per call in each of 4 x ", std::to_string(calls), " calls"})};
     }
     return {};
   }

@@ -4,6 +4,7 @@
 /// growth.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/requirements.hpp>
 
 #include <dirent.h>
@@ -41,8 +42,8 @@ using state = std::map<std::string, std::string>;
 inline std::string float_mode() {
   float volatile small = std::numeric_limits<float>::min();
   float const volatile half = small / 2;
-  return "rounding " + std::to_string(std::fegetround()) +
-         (half == 0 ? ", subnormals flushed" : "");
+  return concat(
+      {"rounding ", std::to_string(std::fegetround()), half == 0 ? ", subnormals flushed" : ""});
 }
 
 /// Restores the rounding mode and the treatment of subnormals when it ends.
@@ -132,18 +133,18 @@ inline std::optional<std::string> difference(state const& before, state const& n
            value != "1";
   };
   auto const shown = [](std::string const& value) {
-    return value.empty() ? "nothing" : "'" + value.substr(0, 60) + "'";
+    return value.empty() ? "nothing" : concat({"'", value.substr(0, 60), "'"});
   };
   for (auto const& [name, value] : before) {
     auto const found = now.find(name);
     if (found == now.end()) { return name + " is gone"; }
     if (found->second != value && !names_threads(name, found->second)) {
-      return name + " was " + shown(value) + " and is " + shown(found->second);
+      return concat({name, " was ", shown(value), " and is ", shown(found->second)});
     }
   }
   for (auto const& [name, value] : now) {
     if (!before.contains(name) && obeyed(name) && !names_threads(name, value)) {
-      return name + " is new: " + shown(value);
+      return concat({name, " is new: ", shown(value)});
     }
   }
   return {};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/arrays/matrix.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/referee/call_arrays.hpp>
 #include <assay/referee/candidate_place.hpp>
@@ -106,14 +107,16 @@ class rotation {
       return charge{kind::modified_input, how.when + ": an input was changed"};
     }
     if (auto const which = of.damaged()) {
-      return charge{kind::out_of_bounds, how.when + ": it wrote before or behind " + *which};
+      return charge{kind::out_of_bounds,
+                    concat({how.when, ": it wrote before or behind ", *which})};
     }
     if (auto const which = of.changed_padding()) {
       return charge{kind::out_of_bounds, how.when + ": it wrote into " + *which};
     }
     if (!of.float_change().empty()) {
-      return charge{kind::changed_environment,
-                    how.when + ": it changed the floating-point mode, " + of.float_change()};
+      return charge{
+          kind::changed_environment,
+          concat({how.when, ": it changed the floating-point mode, ", of.float_change()})};
     }
     auto const wrong = how.whole ? of.verify() : of.verify(1, std::optional{random_.next()});
     if (!wrong) { return {}; }
@@ -139,7 +142,7 @@ class rotation {
   /// Finds the name of a wrong answer.
   charge name(call_arrays& of, asked const& how, std::string const& wrong) {
     using kind = charge::kind;
-    auto const text = how.when + ": " + wrong;
+    auto const text = concat({how.when, ": ", wrong});
     place_.settle(0.1);
     if (!of.verify()) { return {kind::escaped_work, text + "; 0.1 s later it was right"}; }
     if (calls_.size() < sets()) {
@@ -151,8 +154,8 @@ class rotation {
     }
     constexpr double slack = 16384;  // from the bound of float numbers to some 8 bits
     if (how.values == special_values::none && !of.verify(slack)) {
-      return {kind::low_precision,
-              text + "; within " + stats::number_text(slack) + " times the tolerance it is right"};
+      return {kind::low_precision, concat({text, "; within ", stats::number_text(slack),
+                                           " times the tolerance it is right"})};
     }
     bool const unwritten =
         how.outputs == poisoned::all && wrong.find("never written") != wrong.npos;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/adopted_orphans.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/measure/compare_variants.hpp>
 #include <assay/measure/factorial.hpp>
 #include <assay/referee/candidate_subject.hpp>
@@ -42,7 +43,7 @@ class session {
     for (auto& each : references_) { each = start(); }
     auto const sound = references_[0]->request({"sound"});
     if (sound[0] == "ok") { return; }
-    throw std::invalid_argument(problem_.at(0) + ": " + measure::served::at(sound, 1));
+    throw std::invalid_argument(concat({problem_.at(0), ": ", measure::served::at(sound, 1)}));
   }
 
   referee_result judge(std::string const& candidate) {
@@ -87,7 +88,9 @@ class session {
                                     measure::served::words const& what) {
     try {
       return in.request(what);
-    } catch (std::exception const& cause) { throw failed_request{doing + ": " + cause.what()}; }
+    } catch (std::exception const& cause) {
+      throw failed_request{concat({doing, ": ", cause.what()})};
+    }
   }
 
   /// Asks for a part of the examination, and adds its charge; true if there is one.
@@ -107,7 +110,7 @@ class session {
     ask(in, "loading", {"load", found.candidate, std::to_string(seed)});
     for (auto const each : referee_detail::examination_steps) {
       std::string const step{each};
-      if (accuses(in, found, "examining '" + step + "'", {"examine", step})) { return; }
+      if (accuses(in, found, concat({"examining '", step, "'"}), {"examine", step})) { return; }
       in.allow(std::max(reference_seconds_, examined_seconds(in)) * calls_of_a_request);
     }
   }
@@ -169,10 +172,10 @@ class session {
     auto const after = steady_clock::now().time_since_epoch();
     if (told < before || told > after) {  // all processes of a machine have one such clock
       auto const off = told < before ? told - before : told - after;
-      found.charges.push_back({charge::kind::changed_environment,
-                               "the steady clock of its process is off by " +
-                                   stats::number_text(std::chrono::duration<double>(off).count()) +
-                                   " s"});
+      found.charges.push_back(
+          {charge::kind::changed_environment,
+           concat({"the steady clock of its process is off by ",
+                   stats::number_text(std::chrono::duration<double>(off).count()), " s"})});
       return;
     }
     if (accuses(in, found, "looking at its process", {"state"})) { return; }
@@ -249,11 +252,11 @@ class session {
       if (most.size() < 2) { continue; }
       auto const per_second = to_number<double>(at(most, 1));
       auto const text = [&](std::size_t which) {
-        return number_text(amount / seconds(which)) + " " + unit + "/s where " + at(most, 2) +
-               " reach " + number_text(per_second) + " " + unit + "/s";
+        return concat({number_text(amount / seconds(which)), " ", unit, "/s where ", at(most, 2),
+                       " reach ", number_text(per_second), " ", unit, "/s"});
       };
       if (amount / seconds(0) > per_second) {
-        refuse_reference(text(0) + ": too many for `" + declared + "`");
+        refuse_reference(concat({text(0), ": too many for `", declared, "`"}));
       }
       if (amount / seconds(1) > per_second) {
         found.charges.push_back({charge::kind::impossible_rate, text(1)});
@@ -266,9 +269,9 @@ class session {
     constexpr double far = 4;
     if (!std::isfinite(examined) || examined < far * timed) { return; }
     found.charges.push_back(
-        {charge::kind::kept_results, "its calls took " + number_text(examined) +
-                                         " times those of the reference when examined, and " +
-                                         number_text(timed) + " times when timed"});
+        {charge::kind::kept_results, concat({"its calls took ", number_text(examined),
+                                             " times those of the reference when examined, and ",
+                                             number_text(timed), " times when timed"})});
   }
 
   std::vector<std::string> problem_;

@@ -3,6 +3,7 @@
 /// Internal to serve_problem.hpp: the answers to the referee.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/host_subject.hpp>
 #include <assay/referee/call_arrays.hpp>
 #include <assay/referee/candidate_library.hpp>
@@ -99,7 +100,7 @@ class problem_server {
     }
     if (verb == "unload") { return reply(unload(at(request, 1))); }
     if (verb == "build") { return build(request); }
-    if (!cells_) { throw std::logic_error("'" + verb + "' before 'build'"); }
+    if (!cells_) { throw std::logic_error(concat({"'", verb, "' before 'build'"})); }
     if (verb == "prepare") {
       bool const special = at(request, 2) == "special" && !problem_.values.empty();
       how_ = {.otherwise = charge::kind::wrong_answer,
@@ -162,10 +163,10 @@ class problem_server {
       auto const grown = least_growth(2, cycle);
       for (std::size_t k = 0; k < grown.size(); ++k) {
         if (grown[k] < least[k]) { continue; }
-        return charge{charge::kind::left_behind, stats::number_text(grown[k]) + " " +
-                                                     holdings::names[k] +
-                                                     " stay after it was loaded, called once and "
-                                                     "unloaded"};
+        return charge{charge::kind::left_behind,
+                      concat({stats::number_text(grown[k]), " ", holdings::names[k],
+                              " stay after it was loaded, called once and "
+                              "unloaded"})};
       }
       return {};
     });

@@ -3,6 +3,7 @@
 /// Internal to serve_problem.hpp: problems that accept what is not right.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/referee/call_arrays.hpp>
 #include <assay/referee/candidate_place.hpp>
 #include <assay/referee/problem.hpp>
@@ -71,12 +72,12 @@ inline std::optional<std::string> loose_expectation(candidate_place& where, prob
       if (forged == right) { continue; }
       put(forged);
       if (one.verify()) { continue; }
-      return std::string{"the problem accepts "} + name + " as array " + std::to_string(i) +
-             " of those declared, at size " + std::to_string(n) +
-             ", and the reference writes others: " +
-             (all[i].expected ? "its `expect` is too loose; give it a tolerance far below the "
-                                "right values"
-                              : "it has no `expect`; declare temporary memory by `scratch`");
+      return concat(
+          {"the problem accepts ", name, " as array ", std::to_string(i),
+           " of those declared, at size ", std::to_string(n), ", and the reference writes others: ",
+           all[i].expected ? "its `expect` is too loose; give it a tolerance far below the "
+                             "right values"
+                           : "it has no `expect`; declare temporary memory by `scratch`"});
     }
     put(right);
   }

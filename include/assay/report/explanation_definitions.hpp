@@ -3,6 +3,7 @@
 /// Internal to explanation.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/explanation.hpp>
 #include <assay/report/format.hpp>
@@ -30,8 +31,9 @@ inline std::string quantity_text(trace::quantity of, double value) {
 
 /// `DRAM throughput 85.0 %, at least 80.0 %`: a number that meets its condition.
 inline std::string met_text(trace::condition const& asked, double value) {
-  return std::string{to_string(asked.of)} + " " + quantity_text(asked.of, value) +
-         (asked.at_least ? ", at least " : ", at most ") + quantity_text(asked.of, asked.threshold);
+  return concat({to_string(asked.of), " ", quantity_text(asked.of, value),
+                 asked.at_least ? ", at least " : ", at most ",
+                 quantity_text(asked.of, asked.threshold)});
 }
 
 }  // namespace detail
@@ -44,7 +46,7 @@ ASSAY_INLINE std::string bound_sentence(trace::work_bound const& of) {
   for (auto const& each : of.because) {
     numbers += (numbers.empty() ? "" : "; ") + detail::met_text(each.asked, each.value);
   }
-  return numbers.empty() ? text : text + " (" + numbers + ")";
+  return numbers.empty() ? text : concat({text, " (", numbers, ")"});
 }
 
 namespace detail {
@@ -53,11 +55,11 @@ namespace detail {
 inline std::string difference_text(trace::explanation const& of) {
   auto const& time = of.time;
   if (std::isnan(time.ns)) { return {}; }
-  auto text = "A batch takes " + nanoseconds(std::abs(time.ns)) +
-              (time.ns < 0 ? " less" : " more") + " with " + of.variant.label + " than with " +
-              of.control.label;
+  auto text =
+      concat({"A batch takes ", nanoseconds(std::abs(time.ns)), time.ns < 0 ? " less" : " more",
+              " with ", of.variant.label, " than with ", of.control.label});
   if (!std::isnan(time.low_ns) && !std::isnan(time.high_ns)) {
-    text += " [" + signed_time(time.low_ns) + ", " + signed_time(time.high_ns) + "]";
+    text += concat({" [", signed_time(time.low_ns), ", ", signed_time(time.high_ns), "]"});
   }
   if (!time.from.empty()) { text += ", by " + time.from; }
   return text + ".";
@@ -69,13 +71,13 @@ inline std::string tracing_text(trace::explanation const& of) {
   for (auto const* side : {&of.control, &of.variant}) {
     auto const cost = trace::tracing_cost_of(*side);
     if (std::isnan(cost.share())) { return {}; }
-    text += (text.empty() ? "A batch takes " : ", ") + nanoseconds(cost.traced_ns) +
-            " traced and " + nanoseconds(cost.untraced_ns) + " untraced with " + side->label;
+    text += concat({text.empty() ? "A batch takes " : ", ", nanoseconds(cost.traced_ns),
+                    " traced and ", nanoseconds(cost.untraced_ns), " untraced with ", side->label});
     if (cost.distorts()) { distorted += (distorted.empty() ? "" : " and ") + side->label; }
   }
   if (distorted.empty()) { return text + "."; }
-  return text + "; tracing adds more than 20 % to " + distorted +
-         ", so shares are those of traced runs, and no bound is read from them.";
+  return concat({text, "; tracing adds more than 20 % to ", distorted,
+                 ", so shares are those of traced runs, and no bound is read from them."});
 }
 
 /// The host time of an item and its parts, in a sentence; empty if there is no profile.
@@ -87,16 +89,16 @@ inline std::string host_split_text(trace::explanation const& of) {
   };
   auto const total = mean(&submission_profile::total);
   auto const delta = total.second - total.first;
-  auto text = "An item costs the host " + nanoseconds(total.first) + " -> " +
-              nanoseconds(total.second) + " (" + signed_time(delta) + "): ";
+  auto text = concat({"An item costs the host ", nanoseconds(total.first), " -> ",
+                      nanoseconds(total.second), " (", signed_time(delta), "): "});
   using part = std::pair<char const*, measure::latency submission_profile::*>;
   bool first = true;
   for (auto const& [name, member] : {part{"allocation", &submission_profile::allocation},
                                      part{"lock waiting", &submission_profile::lock_wait},
                                      part{"launching", &submission_profile::launching}}) {
     auto const [before, after] = mean(member);
-    text += std::string{first ? "" : ", "} + name + " " + nanoseconds(before) + " -> " +
-            nanoseconds(after) + " (" + signed_time(after - before);
+    text += concat({std::string{first ? "" : ", "}, name, " ", nanoseconds(before), " -> ",
+                    nanoseconds(after), " (", signed_time(after - before)});
     auto const share = delta == 0 ? trace::ceilings::unknown : (after - before) / delta;
     text +=
         (std::abs(share) <= 1 ? ", " + percent(share, 0) : "") + ")";  // not one above the whole
@@ -109,13 +111,13 @@ inline std::string host_split_text(trace::explanation const& of) {
 inline std::string counters_text(trace::variant_evidence const& of) {
   if (of.limits) {
     auto const& found = *of.limits;
-    if (found.because.empty()) { return of.label + " is " + bound_sentence(found) + "."; }
+    if (found.because.empty()) { return concat({of.label, " is ", bound_sentence(found), "."}); }
     auto const& first = found.because.front();
-    return of.label + " is " + std::string{to_string(found.limit)} +
-           " bound: " + met_text(first.asked, first.value) + ".";
+    return concat({of.label, " is ", to_string(found.limit),
+                   " bound: ", met_text(first.asked, first.value), "."});
   }
   if (of.counters && !of.counters->status) {
-    return "No hardware counters of " + of.label + ": " + of.counters->status.line() + ".";
+    return concat({"No hardware counters of ", of.label, ": ", of.counters->status.line(), "."});
   }
   return {};
 }
@@ -162,7 +164,7 @@ ASSAY_INLINE std::vector<std::string> sentences(trace::explanation const& of, st
     add("That may be none at all: the interval includes zero.");
   }
   if (!of.untraced.empty()) {
-    add("No trace tells why: " + of.untraced + ".");
+    add(concat({"No trace tells why: ", of.untraced, "."}));
     add(detail::host_split_text(of));
   } else {
     for (auto& each : sentences(of.changes, "batches of each in turn", most, of.kernels)) {
@@ -176,17 +178,17 @@ ASSAY_INLINE std::vector<std::string> sentences(trace::explanation const& of, st
                              !of.control.counters->status &&
                              of.control.counters->status == of.variant.counters->status;
   if (same_obstacle) {
-    add("No hardware counters: " + of.control.counters->status.line() + ".");
+    add(concat({"No hardware counters: ", of.control.counters->status.line(), "."}));
   } else {
     add(control);
     add(variant);
   }
-  for (auto const& note : of.notes) { add("Lacking: " + note + "."); }
+  for (auto const& note : of.notes) { add(concat({"Lacking: ", note, "."})); }
   return lines;
 }
 
 ASSAY_INLINE measure::answer reason(trace::explanation const& of, std::size_t most) {
-  return {"Why does " + of.variant.label + " differ from " + of.control.label + "?",
+  return {concat({"Why does ", of.variant.label, " differ from ", of.control.label, "?"}),
           sentences(of, most)};
 }
 

@@ -3,6 +3,7 @@
 /// Numbers as people read them: durations, sizes, rates, shares; `-` where a number is unknown.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/requirements.hpp>
 #include <assay/stats/number_text.hpp>
 
@@ -56,7 +57,7 @@ std::string scaled(double value, double base, std::array<std::string_view, N> co
     value /= base;
     ++unit;
   }
-  return fixed(value, detail::decimals_for(value, 3)) + " " + std::string{units[unit]};
+  return concat({fixed(value, detail::decimals_for(value, 3)), " ", units[unit]});
 }
 
 }  // namespace detail
@@ -80,8 +81,7 @@ inline std::string duration(double seconds) {
   if (!std::isfinite(seconds)) { return fixed(seconds, 0); }
   if (seconds == 0) { return "0 s"; }
   auto const [factor, unit] = unit_for(seconds);
-  return fixed(seconds * factor, detail::decimals_for(seconds * factor, 4)) + " " +
-         std::string{unit};
+  return concat({fixed(seconds * factor, detail::decimals_for(seconds * factor, 4)), " ", unit});
 }
 
 /// A change of a time, with its sign: `+12.34 ms`.
@@ -100,7 +100,7 @@ inline std::string duration_change(double seconds, double low, double high) {
   auto const part = [scale = factor, decimals](double each) {
     return (each < 0 ? "" : "+") + fixed(each * scale, decimals);
   };
-  return part(seconds) + " " + std::string{unit} + " [" + part(low) + ", " + part(high) + "]";
+  return concat({part(seconds), " ", unit, " [", part(low), ", ", part(high), "]"});
 }
 
 /// A size in bytes with binary prefixes: `20.5 MiB`. Below 1 KiB it is exact.
@@ -114,7 +114,7 @@ inline std::string byte_size(double bytes) {
 inline std::string rate(double per_second, std::string_view unit) {
   constexpr std::array<std::string_view, 6> prefixes{"", "k", "M", "G", "T", "P"};
   auto text = detail::scaled(per_second, 1000, prefixes);
-  return std::isfinite(per_second) ? text + std::string{unit} + "/s" : text;
+  return std::isfinite(per_second) ? concat({text, unit, "/s"}) : text;
 }
 
 /// A frequency given in hertz: `1.98 GHz`.

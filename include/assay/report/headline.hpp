@@ -3,6 +3,7 @@
 /// The one sentence that a report begins with, and a saved result beside a new one.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/short_text.hpp>
 
@@ -39,7 +40,9 @@ inline headline headline_of(measure::comparison const& all) {
   }
   if (one == nullptr && primary.size() == 1) { one = primary.front(); }
   if (one != nullptr) { return {detail::verdict_text(*one), sentence(*one, all) + ".", one}; }
-  if (!all.failure.empty()) { return {"", "The comparison ended early: " + all.failure + ".", {}}; }
+  if (!all.failure.empty()) {
+    return {"", concat({"The comparison ended early: ", all.failure, "."}), {}};
+  }
   if (primary.empty()) { return {"", "Nothing was compared.", nullptr}; }
   std::vector<std::pair<std::string, int>> counts;
   for (auto const* each : primary) {
@@ -50,11 +53,11 @@ inline headline headline_of(measure::comparison const& all) {
   std::ranges::stable_sort(counts, std::greater<>{}, &std::pair<std::string, int>::second);
   std::string text;
   for (auto const& [word, count] : counts) {
-    text += (text.empty() ? "" : "; ") + std::to_string(count) + " " + word;
+    text += concat({text.empty() ? "" : "; ", std::to_string(count), " ", word});
   }
   return {"",
-          std::to_string(primary.size()) + " verdicts, each against a control (" +
-              std::string{to_string(all.primary)} + " clock): " + text + ".",
+          concat({std::to_string(primary.size()), " verdicts, each against a control (",
+                  to_string(all.primary), " clock): ", text, "."}),
           nullptr};
 }
 

@@ -3,6 +3,7 @@
 /// Internal to json.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/json.hpp>
 #include <assay/report/json_records.hpp>
@@ -28,10 +29,9 @@ ASSAY_INLINE measure::comparison from_json(document const& from) {
   try {
     auto const version = from.at("schema_version").get<int>();
     if (version < 1 || version > measure::comparison::schema_version) {
-      throw std::invalid_argument("the report has schema version " + std::to_string(version) +
-                                  ", this program reads 1 to " +
-                                  std::to_string(measure::comparison::schema_version) +
-                                  ": use the assay that wrote it");
+      throw std::invalid_argument(concat(
+          {"the report has schema version ", std::to_string(version), ", this program reads 1 to ",
+           std::to_string(measure::comparison::schema_version), ": use the assay that wrote it"}));
     }
     measure::comparison all;
     detail::json_reader reader{from, version == 1};

@@ -3,6 +3,7 @@
 /// Values as JSON and back: the two visitors of the records in `json_records.hpp`.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/document.hpp>
 
@@ -148,8 +149,7 @@ class json_reader {
 
  private:
   [[noreturn]] static void refuse(char const* key, std::string const& text) {
-    throw std::invalid_argument("not a report of assay: " + std::string{key} + " is '" + text +
-                                "'");
+    throw std::invalid_argument(concat({"not a report of assay: ", key, " is '", text, "'"}));
   }
 
   template <class Record>

@@ -3,6 +3,7 @@
 /// Internal to junit.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/headline.hpp>
@@ -30,20 +31,22 @@ inline std::string junit_failure(measure::comparison const& all, measure::findin
 
 inline std::string junit_case(std::string const& suite, std::string const& name,
                               std::string const& failure, std::string const& words) {
-  auto const inner = failure.empty() ? "<system-out>" + escaped(words) + "</system-out>"
-                                     : "<failure type=\"" + escaped(failure) + "\" message=\"" +
-                                           escaped(words) + "\"/>";
-  return "    <testcase classname=\"" + escaped(suite) + "\" name=\"" + escaped(name) + "\">" +
-         inner + "</testcase>\n";
+  auto const inner =
+      failure.empty()
+          ? concat({"<system-out>", escaped(words), "</system-out>"})
+          : concat({"<failure type=\"", escaped(failure), "\" message=\"", escaped(words), "\"/>"});
+  return concat({"    <testcase classname=\"", escaped(suite), "\" name=\"", escaped(name), "\">",
+                 inner, "</testcase>\n"});
 }
 
 inline std::string junit_count(std::string_view name, std::size_t value) {
-  return " " + std::string{name} + "=\"" + std::to_string(value) + "\"";
+  return concat({" ", name, "=\"", std::to_string(value), "\""});
 }
 
 inline std::string junit_file(std::string const& suites, std::size_t tests, std::size_t failures) {
-  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites" + junit_count("tests", tests) +
-         junit_count("failures", failures) + ">\n" + suites + "</testsuites>\n";
+  return concat({"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites",
+                 junit_count("tests", tests), junit_count("failures", failures), ">\n", suites,
+                 "</testsuites>\n"});
 }
 
 }  // namespace detail
@@ -63,21 +66,22 @@ ASSAY_INLINE std::string junit(std::vector<measure::comparison const*> const& al
       auto const typical = typical_sentence(found, *each);
       failed += failure.empty() ? 0U : 1U;
       cases += detail::junit_case(
-          suite, found.contrast_name + " (" + std::string{to_string(found.on)} + " clock)", failure,
-          detail::verdict_text(found) + ": " + sentence(found, *each) +
-              (typical.empty() ? "" : "; " + typical));
+          suite, concat({found.contrast_name, " (", to_string(found.on), " clock)"}), failure,
+          concat({detail::verdict_text(found), ": ", sentence(found, *each),
+                  typical.empty() ? "" : "; " + typical}));
     }
     auto const count = each->findings.size() + 1;
     auto const checked = detail::results_line(*each);
     if (!checked.empty()) {
       constexpr std::string_view name = "results";
-      cases.insert(0, "    <properties><property name=\"results\" value=\"" +
-                          escaped(checked.substr(name.size() + 2)) + "\"/></properties>\n");
+      cases.insert(0, concat({"    <properties><property name=\"results\" value=\"",
+                              escaped(checked.substr(name.size() + 2)), "\"/></properties>\n"}));
     }
-    suites += "  <testsuite name=\"" + escaped(suite) + "\"" + detail::junit_count("tests", count) +
-              detail::junit_count("failures", failed) + " errors=\"0\" skipped=\"0\" time=\"" +
-              fixed(each->seconds, 3) + "\" timestamp=\"" + escaped(each->where.started_at) +
-              "\">\n" + cases + "  </testsuite>\n";
+    suites +=
+        concat({"  <testsuite name=\"", escaped(suite), "\"", detail::junit_count("tests", count),
+                detail::junit_count("failures", failed), " errors=\"0\" skipped=\"0\" time=\"",
+                fixed(each->seconds, 3), "\" timestamp=\"", escaped(each->where.started_at),
+                "\">\n", cases, "  </testsuite>\n"});
     tests += count;
     failures += failed;
   }
@@ -91,9 +95,10 @@ ASSAY_INLINE std::string junit(std::string const& suite, std::vector<junit_line>
     failures += failure.empty() ? 0U : 1U;
     text += detail::junit_case(suite, name, failure, words);
   }
-  text = "  <testsuite name=\"" + escaped(suite) + "\"" +
-         detail::junit_count("tests", cases.size()) + detail::junit_count("failures", failures) +
-         " errors=\"0\" skipped=\"0\">\n" + text + "  </testsuite>\n";
+  text =
+      concat({"  <testsuite name=\"", escaped(suite), "\"",
+              detail::junit_count("tests", cases.size()), detail::junit_count("failures", failures),
+              " errors=\"0\" skipped=\"0\">\n", text, "  </testsuite>\n"});
   return detail::junit_file(text, cases.size(), failures);
 }
 

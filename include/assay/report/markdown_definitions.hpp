@@ -3,6 +3,7 @@
 /// Internal to markdown.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/headline.hpp>
@@ -34,21 +35,21 @@ inline std::string markdown_text(std::string_view text) {
 
 inline std::string markdown_row(std::vector<std::string> const& cells) {
   std::string row = "|";
-  for (auto const& each : cells) { row += " " + markdown_text(each) + " |"; }
+  for (auto const& each : cells) { row += concat({" ", markdown_text(each), " |"}); }
   return row + "\n";
 }
 
 inline std::string markdown_head(std::vector<std::string> const& cells) {
   std::string line = "|";
   for (std::size_t i = 0; i < cells.size(); ++i) { line += "---|"; }
-  return markdown_row(cells) + line + "\n";
+  return concat({markdown_row(cells), line, "\n"});
 }
 
 /// A part that is opened by its title. Markdown needs the empty lines.
 inline std::string markdown_details(std::string_view title, std::string const& inner) {
   if (inner.empty()) { return {}; }
-  return "<details><summary>" + markdown_text(title) + "</summary>\n\n" + inner +
-         "\n</details>\n\n";
+  return concat(
+      {"<details><summary>", markdown_text(title), "</summary>\n\n", inner, "\n</details>\n\n"});
 }
 
 inline std::string markdown_variants(measure::comparison const& all) {
@@ -58,7 +59,7 @@ inline std::string markdown_variants(measure::comparison const& all) {
       auto const& seconds = each.on(on);
       if (!std::isfinite(seconds.median)) { continue; }
       rows += markdown_row({each.label, std::string{to_string(on)}, duration(seconds.median),
-                            duration(seconds.q1) + " - " + duration(seconds.q3),
+                            concat({duration(seconds.q1), " - ", duration(seconds.q3)}),
                             std::to_string(seconds.count)});
     }
   }
@@ -71,8 +72,8 @@ ASSAY_INLINE std::string markdown(measure::comparison const& all,
                                   measure::comparison const* baseline) {
   auto const first = headline_of(all);
   std::string out = "### " + detail::markdown_text(all.title.empty() ? "Comparison" : all.title);
-  out += "\n\n" + (first.verdict.empty() ? "" : "**" + first.verdict + "**: ") +
-         detail::markdown_text(first.sentence) + "\n\n";
+  out += concat({"\n\n", first.verdict.empty() ? "" : concat({"**", first.verdict, "**: "}),
+                 detail::markdown_text(first.sentence), "\n\n"});
   for (auto const& line : detail::typical_lines(all)) {
     out += detail::markdown_text(line) + "\n\n";
   }
@@ -93,9 +94,9 @@ ASSAY_INLINE std::string markdown(measure::comparison const& all,
   out += detail::markdown_details("Other clocks", others);
   out += detail::markdown_details("Variants", detail::markdown_variants(all));
   if (baseline != nullptr) {
-    auto saved = std::string{baseline_caveat} +
-                 " Saved: " + detail::markdown_text(origin_text(*baseline)) + ".\n\n" +
-                 detail::markdown_head({"contrast", "clock", "effect", "saved effect"});
+    auto saved =
+        concat({baseline_caveat, " Saved: ", detail::markdown_text(origin_text(*baseline)), ".\n\n",
+                detail::markdown_head({"contrast", "clock", "effect", "saved effect"})});
     for (auto const& [now, then] : beside(all, *baseline)) {
       saved += detail::markdown_row(
           {now->contrast_name, std::string{to_string(now->on)}, effect_and_interval(*now),
@@ -105,12 +106,12 @@ ASSAY_INLINE std::string markdown(measure::comparison const& all,
   }
   std::string notes;
   for (auto const* list : {&all.caveats, &all.notes}) {
-    for (auto const& each : *list) { notes += "- " + detail::markdown_text(each) + "\n"; }
+    for (auto const& each : *list) { notes += concat({"- ", detail::markdown_text(each), "\n"}); }
   }
   out += detail::markdown_details("Notes", notes);
   std::string where;
   for (auto const& [name, value] : detail::environment_lines(all)) {
-    where += "- " + name + ": " + detail::markdown_text(value) + "\n";
+    where += concat({"- ", name, ": ", detail::markdown_text(value), "\n"});
   }
   return out + detail::markdown_details("Environment", where);
 }

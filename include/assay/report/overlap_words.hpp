@@ -3,6 +3,7 @@
 /// Sentences on the overlap of copies and kernels, and its obstacles.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/nsys/overlap_reasons.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/trace_words.hpp>
@@ -46,10 +47,10 @@ constexpr std::string_view obstacle_words(trace::overlap_obstacle what) noexcept
 inline std::string evidence(trace::model const& of, trace::overlap_reason const& reason) {
   if (reason.copy == trace::no_row) { return {}; }
   auto const& copy = of.copies[reason.copy];
-  auto text = "worst: " + trace::copy_label(copy.kind) + " of " +
-              byte_size(static_cast<double>(copy.bytes)) + " at " +
-              nanoseconds(copy.when.begin - of.window.begin) + " in stream " +
-              std::to_string(copy.where.stream);
+  auto text = concat({"worst: ", trace::copy_label(copy.kind), " of ",
+                      byte_size(static_cast<double>(copy.bytes)), " at ",
+                      nanoseconds(copy.when.begin - of.window.begin), " in stream ",
+                      std::to_string(copy.where.stream)});
   if (reason.kernel != trace::no_row) {
     trace::gpu_operation const beside{{}, reason.kernel_kind, reason.kernel};
     text += beside.kind == trace::operation_kind::graph
@@ -76,11 +77,11 @@ inline std::vector<std::string> overlap_sentences(trace::overlap_explanation con
       auto const& use = device.use(trace::copy_direction::migration);
       if (use.count == 0) { continue; }
       lines.push_back(
-          trace::device_label(of, device.device) + " migrated pages of unified memory in " +
-          counted(use.count, "transfer", "transfers") + ", " +
-          byte_size(static_cast<double>(use.bytes)) + " in " + nanoseconds(use.busy_ns) +
-          ", while kernels ran for " + detail::part_text(use.hidden_ns, use.busy_ns) +
-          " of it; such a transfer is no copy that a stream could order.");
+          concat({trace::device_label(of, device.device), " migrated pages of unified memory in ",
+                  counted(use.count, "transfer", "transfers"), ", ",
+                  byte_size(static_cast<double>(use.bytes)), " in ", nanoseconds(use.busy_ns),
+                  ", while kernels ran for ", detail::part_text(use.hidden_ns, use.busy_ns),
+                  " of it; such a transfer is no copy that a stream could order."}));
     }
   };
   if (found.copies_ns == 0) {
@@ -91,38 +92,38 @@ inline std::vector<std::string> overlap_sentences(trace::overlap_explanation con
   auto const how = found.hidden_ns == 0      ? "Copies do not overlap kernels"
                    : found.exposed_ns() == 0 ? "Copies overlap kernels all the time"
                                              : "Copies overlap kernels in part";
-  lines.push_back(std::string{how} + ": kernels ran for " +
-                  detail::part_text(found.hidden_ns, found.copies_ns) + " of the " +
-                  nanoseconds(found.copies_ns) + " of copies; " + nanoseconds(found.exposed_ns()) +
-                  " are exposed.");
+  lines.push_back(
+      concat({how, ": kernels ran for ", detail::part_text(found.hidden_ns, found.copies_ns),
+              " of the ", nanoseconds(found.copies_ns), " of copies; ",
+              nanoseconds(found.exposed_ns()), " are exposed."}));
   for (auto const& device : found.devices) {
     for (std::size_t i = 0; i < trace::copy_directions; ++i) {
       auto const& use = device.by_direction[i];
       auto const migration = i == static_cast<std::size_t>(trace::copy_direction::migration);
       if (use.busy_ns == 0 || migration) { continue; }
-      lines.push_back(trace::device_label(of, device.device) + ", " +
-                      std::string{to_string(static_cast<trace::copy_direction>(i))} + ": " +
-                      counted(use.count, "copy", "copies") + ", " +
-                      byte_size(static_cast<double>(use.bytes)) + " at " +
-                      rate(use.gigabytes_per_second() * 1e9, "B") + ", " +
-                      detail::part_text(use.hidden_ns, use.busy_ns) + " hidden.");
+      lines.push_back(concat({trace::device_label(of, device.device), ", ",
+                              to_string(static_cast<trace::copy_direction>(i)), ": ",
+                              counted(use.count, "copy", "copies"), ", ",
+                              byte_size(static_cast<double>(use.bytes)), " at ",
+                              rate(use.gigabytes_per_second() * 1e9, "B"), ", ",
+                              detail::part_text(use.hidden_ns, use.busy_ns), " hidden."}));
     }
     if (device.duplex_ns > 0) {
-      lines.push_back(trace::device_label(of, device.device) + " copied both ways at once for " +
-                      nanoseconds(device.duplex_ns) + ".");
+      lines.push_back(
+          concat({trace::device_label(of, device.device), " copied both ways at once for ",
+                  nanoseconds(device.duplex_ns), "."}));
     }
   }
   migrations();
   for (auto const& reason : found.reasons) {
-    auto line = counted(reason.copies, "copy", "copies") + ", exposed for " +
-                nanoseconds(reason.exposed_ns) + ": " +
-                std::string{detail::obstacle_words(reason.what)};
+    auto line = concat({counted(reason.copies, "copy", "copies"), ", exposed for ",
+                        nanoseconds(reason.exposed_ns), ": ", detail::obstacle_words(reason.what)});
     if (reason.alone_ns < reason.exposed_ns) {
       line += reason.alone_ns == 0
                   ? "; each of these copies has another cause too"
-                  : "; for " + nanoseconds(reason.alone_ns) + " this is the only cause";
+                  : concat({"; for ", nanoseconds(reason.alone_ns), " this is the only cause"});
     }
-    lines.push_back(line + " (" + detail::evidence(of, reason) + ").");
+    lines.push_back(concat({line, " (", detail::evidence(of, reason), ")."}));
   }
   return lines;
 }

@@ -4,6 +4,7 @@
 /// then every ten.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/report/format.hpp>
 #include <assay/stats/number_text.hpp>
 
@@ -23,9 +24,9 @@ namespace assay::report {
 /// Nobody knows the time left: most runs end at an analysis long before their last epoch.
 inline std::string progress_text(int epoch, int of, std::string_view what, double seconds,
                                  double limit_seconds = 0) {
-  auto text = "epoch " + std::to_string(epoch) + " of at most " + std::to_string(of) + ": " +
-              std::string{what} + "; " + fixed(seconds, seconds < 10 ? 1 : 0) + " s";
-  if (limit_seconds > 0) { text += " of " + stats::number_text(limit_seconds) + " s"; }
+  auto text = concat({"epoch ", std::to_string(epoch), " of at most ", std::to_string(of), ": ",
+                      what, "; ", fixed(seconds, seconds < 10 ? 1 : 0), " s"});
+  if (limit_seconds > 0) { text += concat({" of ", stats::number_text(limit_seconds), " s"}); }
   bool const over = limit_seconds > 0 && seconds > limit_seconds;
   return text + (over ? " (the first analysis may take longer)" : "");
 }

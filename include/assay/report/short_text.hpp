@@ -3,6 +3,7 @@
 /// The short report of a comparison: its verdicts, its variants, its noise, and one advice.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/words.hpp>
@@ -33,8 +34,8 @@ inline constexpr std::ptrdiff_t most_sentences = 8;
 /// A verdict in short: `SLOWER +5.67 % [+5.61, +5.72], n=1024: new against old (gpu clock)`.
 inline std::string brief_verdict(measure::finding const& of) {
   auto const effect = effect_and_interval(of);
-  return verdict_text(of) + (effect.empty() ? "" : " " + effect) + ", " + of.contrast_name + " (" +
-         std::string{to_string(of.on)} + " clock)" + (of.reason.empty() ? "" : ": " + of.reason);
+  return concat({verdict_text(of), effect.empty() ? "" : " " + effect, ", ", of.contrast_name, " (",
+                 to_string(of.on), " clock)", of.reason.empty() ? "" : ": " + of.reason});
 }
 
 /// The verdicts on the primary clock, a sentence or a line for each.
@@ -53,8 +54,8 @@ inline std::string verdict_lines(comparison const& all, std::string_view indent)
     last_reason = found.reason;
     auto const text = verdict_text(found);
     interaction = interaction || text.starts_with("DIFFERENT");
-    out += wrapped(brief ? brief_verdict(shown) : text + ": " + sentence(shown, all) + ".", indent,
-                   further);
+    out += wrapped(brief ? brief_verdict(shown) : concat({text, ": ", sentence(shown, all), "."}),
+                   indent, further);
     if (auto const typical = typical_sentence(found, all); !typical.empty()) {
       out += wrapped(typical, further, further);
     }
@@ -71,7 +72,7 @@ inline std::vector<std::string> typical_lines(comparison const& all) {
   std::vector<std::string> lines;
   for (auto const& each : all.findings) {
     auto const typical = each.primary ? typical_sentence(each, all) : "";
-    if (!typical.empty()) { lines.push_back(each.contrast_name + ": " + typical); }
+    if (!typical.empty()) { lines.push_back(concat({each.contrast_name, ": ", typical})); }
   }
   return lines;
 }
@@ -98,7 +99,7 @@ inline std::string results_line(comparison const& all) {
       text += (i == 0 ? " (" : ", ") + names[k][i];
     }
     auto const left_out = names[k].size() - std::min(names[k].size(), most_names);
-    text += left_out > 0 ? " and " + std::to_string(left_out) + " more)" : ")";
+    text += left_out > 0 ? concat({" and ", std::to_string(left_out), " more)"}) : ")";
   }
   return text;
 }
@@ -128,7 +129,7 @@ inline std::string rate_of(comparison const& all, measure::variant_result const&
     auto const per_second = each.bytes / seconds;
     text = rate(per_second, "B");
     if (auto const* const most = limit(all, machine::ceiling::unit::bytes)) {
-      text += ", " + percent(per_second / most->per_second, 1) + " of " + most->name;
+      text += concat({", ", percent(per_second / most->per_second, 1), " of ", most->name});
     }
   }
   if (each.flops > 0) { text += (text.empty() ? "" : ", ") + rate(each.flops / seconds, "FLOP"); }
@@ -144,8 +145,8 @@ inline void variant_lines(std::string& out, comparison const& all) {
     auto time = duration(seconds);
     time.insert(0, time.size() < 9 ? 9 - time.size() : 0, ' ');
     auto const rated = rate_of(all, each, seconds);
-    out += "  " + each.label + std::string(widest - each.label.size() + 2, ' ') + time +
-           (rated.empty() ? "" : "   " + rated) + "\n";
+    out += concat({"  ", each.label, std::string(widest - each.label.size() + 2, ' '), time,
+                   rated.empty() ? "" : "   " + rated, "\n"});
   }
 }
 
@@ -167,10 +168,11 @@ inline std::string advice(comparison const& all) {
   if (!inconclusive) { return {}; }
   if (needed == 0) { return "more time (max_seconds) or a wider margin may settle it"; }
   auto const seconds = std::ceil(1.2 * all.seconds * needed / std::max(1, all.epochs));
-  return "about " + std::to_string(needed) + " epochs would settle it in 4 of 5 cases: allow " +
-         fixed(seconds, 0) + " s (max_seconds)" +
-         (needed > 96 ? " and " + std::to_string(needed) + " epochs (max_epochs)" : "") +
-         ", or a wider margin";
+  return concat(
+      {"about ", std::to_string(needed), " epochs would settle it in 4 of 5 cases: allow ",
+       fixed(seconds, 0), " s (max_seconds)",
+       needed > 96 ? concat({" and ", std::to_string(needed), " epochs (max_epochs)"}) : "",
+       ", or a wider margin"});
 }
 
 }  // namespace detail
@@ -196,12 +198,12 @@ inline std::string short_text(comparison const& all) {
   }
   double const noise = detail::largest_noise(all);
   if (all.epochs > 0) {
-    out += wrapped(std::string{to_string(all.primary)} + " clock, " +
-                       (noise > 0 ? "noise " + percent(noise) + " between epochs, " : "") +
-                       std::to_string(all.epochs) + " epochs in " + duration(all.seconds) +
-                       (all.where.device.empty()
-                            ? all.where.host_cpu.empty() ? "" : " on " + all.where.host_cpu
-                            : " on " + all.where.device),
+    out += wrapped(concat({to_string(all.primary), " clock, ",
+                           noise > 0 ? concat({"noise ", percent(noise), " between epochs, "}) : "",
+                           std::to_string(all.epochs), " epochs in ", duration(all.seconds),
+                           all.where.device.empty()
+                               ? all.where.host_cpu.empty() ? "" : " on " + all.where.host_cpu
+                               : " on " + all.where.device}),
                    "  ", "  ");
   }
   if (auto const text = detail::advice(all); !text.empty()) { out += wrapped(text, "  ", "  "); }

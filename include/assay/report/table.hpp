@@ -3,6 +3,7 @@
 /// Aligned plain-text tables, and the lines of a long text that matter.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
 
@@ -171,12 +172,12 @@ inline std::string excerpt(std::string const& text, std::size_t most, std::strin
     for (std::size_t k = 0; k < kept[i]; ++k) { out += lines[k] + '\n'; }
     if (kept[i] == lines.size()) { continue; }
     if (kept[i] > 0) { out += "  ...\n"; }
-    left_out += (left_out.empty() ? "" : ", ") + std::to_string(lines.size() - kept[i]) +
-                " lines of " + detail::title_of_section(lines);
+    left_out += concat({left_out.empty() ? "" : ", ", std::to_string(lines.size() - kept[i]),
+                        " lines of ", detail::title_of_section(lines)});
   }
-  return out + "\n" +
-         wrapped("Left out, and printed with " + std::string{option} + ": " + left_out + ".", "",
-                 "  ");
+  return concat(
+      {out, "\n",
+       wrapped(concat({"Left out, and printed with ", option, ": ", left_out, "."}), "", "  ")});
 }
 
 }  // namespace assay::report

@@ -3,6 +3,7 @@
 /// Internal to text.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/format.hpp>
@@ -31,7 +32,7 @@ namespace assay::report {
 ASSAY_INLINE std::string repeat_line(measure::comparison const& all) {
   auto const& command = all.where.command_line;
   if (command.empty() || command.find("--seed") != std::string::npos) { return command; }
-  return command + " --seed " + std::to_string(all.seed);
+  return concat({command, " --seed ", std::to_string(all.seed)});
 }
 
 namespace detail {
@@ -52,12 +53,12 @@ inline void head(std::ostream& out, measure::comparison const& all) {
   out << title << '\n' << std::string(std::min<std::size_t>(title.size(), 100), '=') << '\n';
   changed_line(out, all);
   auto const noise = largest_noise(all);
-  out << wrapped("Margin " + setting_percent(all.margin) + ", confidence " +
-                     setting_percent(1 - all.alpha) + ", decided on the " +
-                     std::string{to_string(all.primary)} + " clock, " + std::to_string(all.epochs) +
-                     " epochs in " + duration(all.seconds) +
-                     (noise > 0 ? ", noise " + percent(noise) : ""),
-                 "", "  ");
+  out << wrapped(
+      concat({"Margin ", setting_percent(all.margin), ", confidence ",
+              setting_percent(1 - all.alpha), ", decided on the ", to_string(all.primary),
+              " clock, ", std::to_string(all.epochs), " epochs in ", duration(all.seconds),
+              noise > 0 ? ", noise " + percent(noise) : ""}),
+      "", "  ");
   if (auto const first = headline_of(all);
       first.of == nullptr && all.failure.empty() && !all.findings.empty()) {
     out << wrapped(first.sentence, "", "  ");
@@ -72,7 +73,7 @@ inline void answers(std::ostream& out, std::string_view title,
   heading(out, title);
   int number = 0;
   for (auto const& each : all) {
-    out << wrapped(std::to_string(++number) + ". " + each.question, "  ", "     ");
+    out << wrapped(concat({std::to_string(++number), ". ", each.question}), "  ", "     ");
     for (auto const& line : each.lines) { out << wrapped(line, "     - ", "       "); }
   }
 }
@@ -84,7 +85,7 @@ inline void verdicts(std::ostream& out, measure::comparison const& all) {
     std::vector<std::string> reasons{""};
     for (auto const& each : all.findings) {
       if (!each.primary || !add_distinct(reasons, each.reason)) { continue; }
-      out << wrapped(each.contrast_name + ": " + each.reason, "  ", "    ");
+      out << wrapped(concat({each.contrast_name, ": ", each.reason}), "  ", "    ");
     }
     for (auto const& line : typical_lines(all)) { out << wrapped(line, "  ", "    "); }
     return;
@@ -114,8 +115,8 @@ inline std::string open_clock(measure::comparison const& all, measure::clock on)
   }
   if (count < 2) { return {}; }
   auto const form = form_of({1, low, high});
-  return std::string{to_string(on)} + " clock: all " + std::to_string(count) +
-         " INCONCLUSIVE, within " + form.text(low) + " to " + form.text(high) + " (--csv has each)";
+  return concat({to_string(on), " clock: all ", std::to_string(count), " INCONCLUSIVE, within ",
+                 form.text(low), " to ", form.text(high), " (--csv has each)"});
 }
 
 /// The findings on other clocks that differ from those on the primary clock.
@@ -139,9 +140,8 @@ inline void other_clocks(std::ostream& out, measure::comparison const& all) {
                 timed ? effect_text(each.effect) : "", timed ? interval_text(each.effect) : "",
                 timed && each.noise > 0 ? percent(each.noise) : "", verdict_text(each)});
       if (!add_distinct(reasons, each.reason)) { continue; }
-      lines +=
-          wrapped(each.contrast_name + " (" + std::string{to_string(each.on)} + "): " + each.reason,
-                  "  ", "    ");
+      lines += wrapped(concat({each.contrast_name, " (", to_string(each.on), "): ", each.reason}),
+                       "  ", "    ");
     }
   }
   for (auto const on : measure::all_clocks) {
@@ -186,7 +186,7 @@ inline void variants(std::ostream& out, measure::comparison const& all) {
     for (auto const which : measure::all_clocks) {
       auto const& seconds = each.on(which);
       if (seconds.count == 0 && std::isnan(seconds.median)) { continue; }
-      auto const quartiles = duration(seconds.q1) + " - " + duration(seconds.q3);
+      auto const quartiles = concat({duration(seconds.q1), " - ", duration(seconds.q3)});
       // The submit clock does not contain the work, so a rate over it would mean nothing.
       auto const has_rate = which != measure::clock::submit && seconds.median > 0;
       auto const bytes = has_rate && each.bytes > 0 ? each.bytes / seconds.median : 0;
@@ -269,7 +269,7 @@ inline std::vector<std::pair<std::string, std::string>> environment_lines(
     measure::comparison const& all) {
   auto const& where = all.where;
   auto const join = [](std::string const& left, std::string const& right) {
-    return left.empty() || right.empty() ? left + right : left + ", " + right;
+    return left.empty() || right.empty() ? left + right : concat({left, ", ", right});
   };
   auto const unit = [](double value, char const* name) {
     return std::isfinite(value) ? fixed(value, 0) + name : std::string{};
@@ -300,7 +300,7 @@ inline std::vector<std::pair<std::string, std::string>> environment_lines(
 inline void environment(std::ostream& out, measure::comparison const& all) {
   heading(out, "Environment");
   for (auto const& [name, value] : environment_lines(all)) {
-    auto const title = "  " + name + std::string(12 - name.size(), ' ');
+    auto const title = concat({"  ", name, std::string(12 - name.size(), ' ')});
     out << wrapped(value, title, std::string(14, ' '));
   }
 }

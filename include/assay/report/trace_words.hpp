@@ -3,6 +3,7 @@
 /// Sentences on a difference between traces of two sides: its parts, the largest first.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
 #include <assay/trace/difference.hpp>
@@ -27,8 +28,7 @@ inline std::string nanoseconds(double ns) { return duration(ns * 1e-9); }
 inline std::string nanoseconds(std::int64_t ns) { return nanoseconds(static_cast<double>(ns)); }
 
 inline std::string counted(std::int64_t count, std::string_view one, std::string_view more) {
-  return report::count(static_cast<std::uint64_t>(count)) + " " +
-         std::string{count == 1 ? one : more};
+  return concat({report::count(static_cast<std::uint64_t>(count)), " ", count == 1 ? one : more});
 }
 
 inline std::string signed_time(double ns) { return signed_duration(ns * 1e-9); }
@@ -42,15 +42,17 @@ inline std::string change_text(trace::change const& each) {
   constexpr auto before =
       std::to_array<std::string_view>({"kernel ", "copies ", "sets ", "devices idle, ", "time ", "",
                                        "", "waiting for a lock, ", "", "host code "});
-  auto text = std::string{before[static_cast<std::size_t>(each.what)]} +
+  auto text =
+      concat({before[static_cast<std::size_t>(each.what)],
               shortened(each.what == trace::entry_kind::kernel ? trace::short_kernel_name(each.name)
-                                                               : each.name) +
-              ": " + interval_time(each.delta);
+                                                               : each.name),
+              ": ", interval_time(each.delta)});
   if (each.control.count != each.variant.count) {
-    text += ", " + fixed(each.control.count, 0) + " -> " + fixed(each.variant.count, 0) + " times";
+    text += concat(
+        {", ", fixed(each.control.count, 0), " -> ", fixed(each.variant.count, 0), " times"});
   }
   if (each.control.bytes != each.variant.bytes) {
-    text += ", " + byte_size(each.control.bytes) + " -> " + byte_size(each.variant.bytes);
+    text += concat({", ", byte_size(each.control.bytes), " -> ", byte_size(each.variant.bytes)});
   }
   return text;
 }
@@ -95,9 +97,10 @@ inline std::string_view remedy(trace::change const& of) {
 inline std::string largest_cause(trace::kernel_change const& of) {
   if (of.causes.empty()) { return {}; }
   auto const& first = of.causes.front();
-  return "; by counters " + std::string{to_string(first.what)} + " " +
-         quantity_of(first.what, first.control) + " -> " + quantity_of(first.what, first.variant) +
-         " " + signed_time(first.ns) + ", the rest " + signed_time(of.delta_ns() - first.ns);
+  return concat({"; by counters ", to_string(first.what), " ",
+                 quantity_of(first.what, first.control), " -> ",
+                 quantity_of(first.what, first.variant), " ", signed_time(first.ns), ", the rest ",
+                 signed_time(of.delta_ns() - first.ns)});
 }
 
 /// A part, with its remedy or the largest cause by counters.
@@ -110,7 +113,7 @@ inline std::string part_line(trace::change const& part,
     }
   }
   auto const advice = part.delta_ns() > 0 ? remedy(part) : std::string_view{};
-  return text + (advice.empty() ? "" : "; " + std::string{advice}) + ".";
+  return concat({text, advice.empty() ? "" : "; " + std::string{advice}, "."});
 }
 
 /// The parts of a difference, at most `most`, then all others in a line each: those that are
@@ -130,15 +133,15 @@ inline std::vector<std::string> part_lines(trace::trace_difference const& found,
   }
   for (auto const& split : kernels) {
     if (!split.name.empty() || split.causes.empty()) { continue; }
-    lines.push_back("Kernels of one side only, together " + signed_time(split.delta_ns()) +
-                    largest_cause(split) + ".");
+    lines.push_back(concat({"Kernels of one side only, together ", signed_time(split.delta_ns()),
+                            largest_cause(split), "."}));
   }
   auto const tell = [&](std::vector<trace::change const*> const& some, std::string const& one,
                         std::string const& more) {
     if (some.empty()) { return; }
     auto const count = static_cast<std::int64_t>(some.size());
-    lines.push_back(counted(count, one, more) + ", together " +
-                    interval_time(trace::sum_of(some, found)) + ".");
+    lines.push_back(concat({counted(count, one, more), ", together ",
+                            interval_time(trace::sum_of(some, found)), "."}));
   };
   tell(smaller, "smaller part", "smaller parts");
   tell(unclear, "part is not distinguishable from zero", "parts are not distinguishable from zero");
@@ -157,10 +160,11 @@ inline std::vector<std::string> sentences(trace::trace_difference const& found,
   auto const unclear = [&](stats::interval const& of) {
     return found.confidence > 0 && !of.excludes(0) ? ", not distinguishable from zero" : "";
   };
-  auto head = "Traced, " + (found.pairs > 1 ? count(found.pairs) + " " + runs : "they") +
-              " differ by " + detail::interval_time(found.traced) + unclear(found.traced);
+  auto head =
+      concat({"Traced, ", found.pairs > 1 ? concat({count(found.pairs), " ", runs}) : "they",
+              " differ by ", detail::interval_time(found.traced), unclear(found.traced)});
   if (!std::isnan(added.low) && !std::isnan(added.high)) {
-    head += "; tracing itself adds " + detail::interval_time(added) + unclear(added);
+    head += concat({"; tracing itself adds ", detail::interval_time(added), unclear(added)});
   }
   head += found.tracing_taken() ? ", taken off the waits. The parts without it" : ". Its parts";
   if (found.confidence > 0) {

@@ -3,6 +3,7 @@
 /// Internal to traced.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/report/escape.hpp>
@@ -49,8 +50,8 @@ struct raw_span {
 
 /// A lane of a stream: its number alone where there is one device.
 inline std::string stream_lane(trace::device_place const& where, bool several_devices) {
-  return (several_devices ? std::to_string(where.device) + ": " : "") + "stream " +
-         std::to_string(where.stream);
+  return concat({several_devices ? std::to_string(where.device) + ": " : "", "stream ",
+                 std::to_string(where.stream)});
 }
 
 /// The operations of devices, as spans in lanes of streams.
@@ -139,8 +140,8 @@ inline std::vector<raw_span> range_spans(trace::model const& of, thread_numbers&
     while (!open.empty() && open.back() <= each->when.begin) { open.pop_back(); }
     open.push_back(each->when.end);
     spans.push_back({range_kind(*each), std::string{of.strings[each->name]},
-                     "thread " + threads.of(each->thread) +
-                         (open.size() > 1 ? "." + std::to_string(open.size()) : ""),
+                     concat({"thread ", threads.of(each->thread),
+                             open.size() > 1 ? "." + std::to_string(open.size()) : ""}),
                      each->when});
   }
   return spans;

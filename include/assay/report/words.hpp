@@ -3,6 +3,7 @@
 /// A finding in plain language: one sentence with its number and its clock.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/core/policy.hpp>
 #include <assay/measure/comparison.hpp>
@@ -75,13 +76,13 @@ inline std::string effect_text(measure::estimate const& effect) {
 inline std::string interval_text(measure::estimate const& effect) {
   if (!has_interval(effect)) { return "no bound yet"; }
   auto const form = detail::form_of(effect);
-  return "[" + form.number(effect.low) + ", " + form.number(effect.high) + "]";
+  return concat({"[", form.number(effect.low), ", ", form.number(effect.high), "]"});
 }
 
 /// An effect with its interval: `+54.8 % [+49.1, +60.9]`. Empty where nothing was timed.
 inline std::string effect_and_interval(measure::finding const& of) {
   if (of.outcome == measure::verdict::wrong_answer) { return {}; }
-  return has_interval(of.effect) ? effect_text(of.effect) + " " + interval_text(of.effect)
+  return has_interval(of.effect) ? concat({effect_text(of.effect), " ", interval_text(of.effect)})
                                  : "no bound yet";
 }
 
@@ -176,9 +177,9 @@ inline std::string size_of_difference(measure::finding const& found, bool faster
   auto const unit = form.factors ? factor : " %";
   auto const near = size(faster ? effect.high : effect.low);
   // The interval of a bound is wider than its noise, so its middle says nothing.
-  if (found.is_bound) { return "at least " + near + unit + " (" + found.reason + ")"; }
-  auto text = size(effect.ratio) + unit + " [" + near + ", " +
-              size(faster ? effect.low : effect.high) + "]";
+  if (found.is_bound) { return concat({"at least ", near, unit, " (", found.reason, ")"}); }
+  auto text = concat(
+      {size(effect.ratio), unit, " [", near, ", ", size(faster ? effect.low : effect.high), "]"});
   if (effect.ratio <= 0.5) {
     auto const times = 1 / effect.ratio;
     text += ", a factor of " + fixed(times, times < 10 ? 2 : 1);
@@ -194,27 +195,27 @@ inline std::string difference_sentence(measure::finding const& found, sides cons
   if (found.what == measure::contrast::kind::interaction) {
     auto const by = (form_of(found.effect).factors ? " by a factor of " : " by ") +
                     size_of_difference(found, faster, "") + margin_note;
-    if (named) { return found.contrast_name + ": the gaps differ" + by; }
-    return "the gap between " + who.gap_from + " and " + who.gap_to + " differs" + by +
-           " between " + who.control + " and " + who.variant + ": going from " + who.gap_from +
-           " to " + who.gap_to + " costs " + (faster ? "less" : "more") + " with " + who.variant;
+    if (named) { return concat({found.contrast_name, ": the gaps differ", by}); }
+    return concat({"the gap between ", who.gap_from, " and ", who.gap_to, " differs", by,
+                   " between ", who.control, " and ", who.variant, ": going from ", who.gap_from,
+                   " to ", who.gap_to, " costs ", faster ? "less" : "more", " with ", who.variant});
   }
   auto const size =
       size_of_difference(found, faster, " times as long" + (named ? "" : " as " + who.control));
   auto const subject = named ? found.contrast_name + ": " : who.variant + " ";
-  if (form_of(found.effect).factors) { return subject + "takes " + size + margin_note; }
-  return subject + (named ? "" : "is ") + (faster ? "faster" : "slower") +
-         (named ? "" : " than " + who.control) + " by " + size + margin_note;
+  if (form_of(found.effect).factors) { return concat({subject, "takes ", size, margin_note}); }
+  return concat({subject, named ? "" : "is ", faster ? "faster" : "slower",
+                 named ? "" : " than " + who.control, " by ", size, margin_note});
 }
 
 /// The contrast as the object of a sentence: `A and B`, a gap, or its name.
 inline std::string contrast_phrase(measure::finding const& found, sides const& who) {
   if (who.control.empty()) { return found.contrast_name; }
   if (found.what == measure::contrast::kind::interaction) {
-    return "the gap between " + who.gap_from + " and " + who.gap_to + ", " + who.control +
-           " against " + who.variant;
+    return concat({"the gap between ", who.gap_from, " and ", who.gap_to, ", ", who.control,
+                   " against ", who.variant});
   }
-  return who.control + " and " + who.variant;
+  return concat({who.control, " and ", who.variant});
 }
 
 /// The size of a sign against the margin; empty where the whole interval lies beyond the margin.
@@ -232,7 +233,7 @@ inline std::string statement(measure::finding const& found, measure::comparison 
   auto const named = who.control.empty();
   auto const gap = found.what == measure::contrast::kind::interaction;
   auto const between = (named || gap ? " for " : " between ") + phrase;
-  auto const seen = effect_text(found.effect) + " " + interval_text(found.effect);
+  auto const seen = concat({effect_text(found.effect), " ", interval_text(found.effect)});
   switch (found.outcome) {
     case verdict::faster:
     case verdict::slower:
@@ -240,24 +241,26 @@ inline std::string statement(measure::finding const& found, measure::comparison 
     case verdict::equivalent: {
       auto const& [ratio, low, high, confidence] = found.effect;
       auto const largest = std::max(std::abs(low - 1), std::abs(high - 1));
-      return "no difference larger than " + percent_upper(largest, percent_decimals(largest)) +
-             (gap && !named ? " in " + phrase : between);
+      return concat({"no difference larger than ",
+                     percent_upper(largest, percent_decimals(largest)),
+                     gap && !named ? " in " + phrase : between});
     }
     case verdict::inconclusive: {
-      auto text = "cannot tell yet" + between + ": " +
-                  (has_interval(found.effect) ? seen : "no bound") + " after " +
-                  std::to_string(all.epochs) + " epochs";
+      auto text =
+          concat({"cannot tell yet", between, ": ", has_interval(found.effect) ? seen : "no bound",
+                  " after ", std::to_string(all.epochs), " epochs"});
       if (found.epochs_needed > 0) {
-        text += "; about " + std::to_string(found.epochs_needed) + " epochs would settle it";
+        text +=
+            concat({"; about ", std::to_string(found.epochs_needed), " epochs would settle it"});
       }
-      return found.reason.empty() ? text : text + "; " + found.reason;
+      return found.reason.empty() ? text : concat({text, "; ", found.reason});
     }
     case verdict::unproven:
-      return "nothing is proven about " + phrase + ": " + found.reason +
-             (has_interval(found.effect) ? " (it looked like " + seen + ")" : "");
+      return concat({"nothing is proven about ", phrase, ": ", found.reason,
+                     has_interval(found.effect) ? concat({" (it looked like ", seen, ")"}) : ""});
     case verdict::wrong_answer:
-      return "no comparison of " + phrase + ": " +
-             (found.reason.empty() ? "wrong result" : found.reason);
+      return concat({"no comparison of ", phrase, ": ",
+                     found.reason.empty() ? "wrong result" : found.reason});
   }
   return found.contrast_name;
 }
@@ -279,8 +282,8 @@ inline std::string slow_calls(measure::variant_result const& of) {
   bool const whole = every >= 2 && std::abs(every * of.slow_share - 1) < 0.1;
   auto const calls =
       whole ? "1 call in " + fixed(every, 0) : percent(of.slow_share) + " of the calls";
-  return calls + " of \"" + of.label + "\" " + (whole ? "takes " : "take ") +
-         duration(of.slow_seconds);
+  return concat(
+      {calls, " of \"", of.label, "\" ", whole ? "takes " : "take ", duration(of.slow_seconds)});
 }
 
 }  // namespace detail
@@ -292,21 +295,21 @@ inline std::string typical_sentence(measure::finding const& found, measure::comp
       found.outcome == measure::verdict::wrong_answer) {
     return {};
   }
+  auto const added = [&](std::size_t i) {
+    bool const compared = i < found.weights.size() && found.weights[i] != 0;
+    return compared ? detail::added_by_slow_calls(all.variants[i], found.on) : 0;
+  };
   double most = 0;
-  std::vector<std::pair<double, measure::variant_result const*>> added;
-  for (std::size_t i = 0; i < all.variants.size() && i < found.weights.size(); ++i) {
-    if (found.weights[i] == 0) { continue; }
-    added.emplace_back(detail::added_by_slow_calls(all.variants[i], found.on), &all.variants[i]);
-    most = std::max(most, added.back().first);
-  }
+  for (std::size_t i = 0; i < all.variants.size(); ++i) { most = std::max(most, added(i)); }
   std::string causes;
-  for (auto const& [share, of] : added) {
-    if (share == 0 || share < most / 2) { continue; }  // a smaller one is not why
-    causes += (causes.empty() ? ", since " : " and ") + detail::slow_calls(*of);
+  for (std::size_t i = 0; i < all.variants.size(); ++i) {
+    if (added(i) == 0 || added(i) < most / 2) { continue; }  // a smaller one is not why
+    causes += (causes.empty() ? ", since " : " and ") + detail::slow_calls(all.variants[i]);
   }
   auto const typical = found.typical_ratio;
-  return "typical calls: " + change_text(typical, std::min(2, percent_decimals(typical - 1))) +
-         "; the mean differs by " + effect_text(found.effect) + causes + ".";
+  return concat(
+      {"typical calls: ", change_text(typical, std::min(2, percent_decimals(typical - 1))),
+       "; the mean differs by ", effect_text(found.effect), causes, "."});
 }
 
 /// One sentence, without its full stop, on a finding about the variants of `all`, with its clock.
@@ -314,7 +317,7 @@ inline std::string typical_sentence(measure::finding const& found, measure::comp
 /// An EQUIVALENT finding names the largest difference that its interval allows, rounded up. An
 /// INCONCLUSIVE finding names the number of epochs that settle it, where that is known.
 inline std::string sentence(measure::finding const& found, measure::comparison const& all) {
-  return detail::statement(found, all) + " (" + std::string{to_string(found.on)} + " clock)";
+  return concat({detail::statement(found, all), " (", to_string(found.on), " clock)"});
 }
 
 }  // namespace assay::report

@@ -132,7 +132,7 @@ class any_work {
 
   template <class Work>
   explicit any_work(Work const& work)
-      : work_(std::make_shared<Work>(work)),
+      : work_(std::shared_ptr<Work>{new Work(work)}),
         name_(Work::name),
         moves_(work.item_traffic()),
         calls_(detail::calls_on<Lane>::template of<Work>(),

@@ -3,6 +3,7 @@
 /// How a served program answers requests; also the problem programs of the referee.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/serve/protocol.hpp>
 
@@ -85,8 +86,8 @@ inline std::optional<int> inherited_descriptor() {
   int const descriptor = std::atoi(number.c_str());
   ::unsetenv(descriptor_variable);  // a child of this program must not serve
   if (number.empty() || ::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
-    throw std::invalid_argument(std::string{descriptor_variable} + "=" + number +
-                                " names no open descriptor; unset it");
+    throw std::invalid_argument(
+        concat({descriptor_variable, "=", number, " names no open descriptor; unset it"}));
   }
   return descriptor;
 }

@@ -24,6 +24,7 @@
 /// Each request may get `error TEXT` instead. The program ends when the socket is closed.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/subject.hpp>
 
 #include <poll.h>
@@ -60,8 +61,8 @@ using words = std::vector<std::string>;
 class protocol_error : public std::runtime_error {
  public:
   explicit protocol_error(std::string_view line)
-      : std::runtime_error("'" + std::string{line.substr(0, 60)} +
-                           "' is no message of the protocol of assay::serve") {}
+      : std::runtime_error(
+            concat({"'", line.substr(0, 60), "' is no message of the protocol of assay::serve"})) {}
 };
 
 /// The characters that a word escapes, and the letters that stand for them behind a backslash.

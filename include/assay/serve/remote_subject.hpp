@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/child_process.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/serve/protocol.hpp>
 #include <assay/serve/remote_options.hpp>
@@ -76,7 +77,9 @@ class remote_process {
 
   /// Asks for the cases that the program offers. Errors begin with the program's name.
   std::vector<remote_case> cases() {
-    auto const named = [&](std::exception const& cause) { return name_ + ": " + cause.what(); };
+    auto const named = [&](std::exception const& cause) {
+      return concat({name_, ": ", cause.what()});
+    };
     try {
       return offered();
     } catch (std::invalid_argument const& cause) {
@@ -121,10 +124,9 @@ class remote_process {
     if (served::at(hello, 0) != served::greeting) { throw served::protocol_error(hello[0]); }
     int const version = served::to_number<int>(served::at(hello, 1));
     if (version != served::protocol_version) {
-      throw std::invalid_argument("the program speaks version " + std::to_string(version) +
-                                  ", this assay_compare version " +
-                                  std::to_string(served::protocol_version) +
-                                  ": build both with the same assay");
+      throw std::invalid_argument(concat(
+          {"the program speaks version ", std::to_string(version), ", this assay_compare version ",
+           std::to_string(served::protocol_version), ": build both with the same assay"}));
     }
     greeted_ = true;
   }
@@ -144,9 +146,9 @@ class remote_process {
     }
     if (how == receipt::late) {
       child_->kill();
-      throw std::runtime_error("the program gave no answer within " +
-                               stats::number_text(limit.count()) +
-                               " s and was killed; allow it a longer timeout");
+      throw std::runtime_error(
+          concat({"the program gave no answer within ", stats::number_text(limit.count()),
+                  " s and was killed; allow it a longer timeout"}));
     }
     if (how == receipt::closed) { throw_end(first); }
     if (served::at(got, 0) == "error") { throw std::runtime_error(served::at(got, 1)); }
@@ -161,8 +163,8 @@ class remote_process {
       throw std::runtime_error("the program closed its connection and did not end; it was killed");
     }
     if (before_greeting && !end->by_signal) {
-      throw std::invalid_argument("the program does not call " +
-                                  std::string{options_.required_call} + ": it " + end->text());
+      throw std::invalid_argument(
+          concat({"the program does not call ", options_.required_call, ": it ", end->text()}));
     }
     throw std::runtime_error("the program " + end->text());
   }

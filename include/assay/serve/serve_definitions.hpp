@@ -3,6 +3,7 @@
 /// Internal to serve.hpp: the program's side of the protocol.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/callables_definitions.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/serve.hpp>
@@ -40,9 +41,9 @@ inline std::string why_invalid(std::vector<served_case> const& cases) {
   for (auto const& each : cases) {
     if (each.name.empty()) { return "a case of assay::serve has an empty name"; }
     if (find_case(cases, each.name) != &each) {
-      return "two cases of assay::serve have the name '" + each.name + "'";
+      return concat({"two cases of assay::serve have the name '", each.name, "'"});
     }
-    if (!each.work.build) { return "case '" + each.name + "' has no build function"; }
+    if (!each.work.build) { return concat({"case '", each.name, "' has no build function"}); }
   }
   return {};
 }
@@ -81,15 +82,15 @@ class server {
       return reply;
     }
     if (verb == "build") { return build(request); }
-    if (!subject_) { throw std::logic_error("'" + verb + "' before 'build'"); }
+    if (!subject_) { throw std::logic_error(concat({"'", verb, "' before 'build'"})); }
     return answer_of(*subject_, request);
   }
 
   words build(words const& request) {
     auto const* const found = find_case(cases_, at(request, 1));
     if (found == nullptr) {
-      throw std::invalid_argument("no case '" + request[1] + "': the program has " +
-                                  names_of(cases_));
+      throw std::invalid_argument(
+          concat({"no case '", request[1], "': the program has ", names_of(cases_)}));
     }
     subject_.reset();
     subject_ = make(*found, epoch_of(request));
@@ -138,12 +139,13 @@ inline int stand_alone(std::vector<std::string> const& arguments,
     if (arguments.size() != 3) { return refuse("--case takes one name"); }
     auto const* const found = find_case(cases, arguments[2]);
     if (found != nullptr) { return try_case(*found); }
-    return refuse("--case: unknown case '" + arguments[2] + "': choose one of " + names_of(cases));
+    return refuse(
+        concat({"--case: unknown case '", arguments[2], "': choose one of ", names_of(cases)}));
   }
   if (verb != "--list" && verb != "--help" && verb != "-h") {
-    return refuse("unknown option '" + verb + "'");
+    return refuse(concat({"unknown option '", verb, "'"}));
   }
-  if (arguments.size() > 2) { return refuse("unknown option '" + arguments[2] + "'"); }
+  if (arguments.size() > 2) { return refuse(concat({"unknown option '", arguments[2], "'"})); }
   if (verb != "--list") {
     std::printf(
         "This program is compared with another build of it: assay_compare %s OTHER_BUILD\n"

@@ -51,8 +51,9 @@ inline std::vector<int> draw_repeats(int variants, std::size_t halves, random_so
     std::vector<int> round(static_cast<std::size_t>(variants));
     std::iota(round.begin(), round.end(), 0);
     from.shuffle(round);
-    round.resize(std::min(round.size(), halves - repeats.size()));
-    repeats.insert(repeats.end(), round.begin(), round.end());
+    for (int const each : round) {
+      if (repeats.size() < halves) { repeats.push_back(each); }
+    }
   }
   from.shuffle(repeats);
   return repeats;

@@ -4,6 +4,7 @@
 /// their times, with intervals over pairs of runs and without what tracing itself added.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/stats/signed_rank.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/trace/host_wait_breakdown.hpp>
@@ -192,9 +193,9 @@ inline trace_difference paired_difference(std::vector<run_breakdown> const& cont
                                           stats::interval untraced = as_traced,
                                           double alpha = 0.05) {
   if (control.empty() || control.size() != variant.size()) {
-    throw std::invalid_argument(std::to_string(control.size()) + " runs of the control and " +
-                                std::to_string(variant.size()) +
-                                " of the variant: give pairs of runs, at least one");
+    throw std::invalid_argument(concat({std::to_string(control.size()), " runs of the control and ",
+                                        std::to_string(variant.size()),
+                                        " of the variant: give pairs of runs, at least one"}));
   }
   trace_difference result;
   result.pairs = control.size();

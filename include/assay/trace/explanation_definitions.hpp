@@ -3,6 +3,7 @@
 /// Internal to explanation.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/trace/difference.hpp>
@@ -49,7 +50,7 @@ ASSAY_INLINE std::vector<std::string> loss_notes(model const& of) {
   std::vector<std::string> lines;
   auto const tell = [&](std::uint64_t count, std::string_view what) {
     if (count == 0) { return; }
-    lines.push_back(std::to_string(count) + " " + std::string{what});
+    lines.push_back(concat({std::to_string(count), " ", what}));
   };
   tell(of.lost.dropped, "records lost, as the tracer had no room for them");
   tell(of.lost.zero_stamped, "records left out, as they have no time");
@@ -73,8 +74,8 @@ ASSAY_INLINE std::size_t variant_with(std::vector<std::pair<std::string, std::st
   for (auto const& each : found.variants) {
     variants += (variants.empty() ? "" : "; ") + each.label;
   }
-  throw std::invalid_argument("the comparison has no variant with " + choices +
-                              ": explain one that was compared (" + variants + ")");
+  throw std::invalid_argument(concat({"the comparison has no variant with ", choices,
+                                      ": explain one that was compared (", variants, ")"}));
 }
 
 ASSAY_INLINE time_difference difference_between(measure::comparison const& found,
@@ -125,10 +126,10 @@ inline std::string why_untraced(variant_evidence const& control, variant_evidenc
 
 /// Adds the losses of a variant's trace and counters, a line each.
 inline void add_loss_notes(variant_evidence const& of, std::vector<std::string>& to) {
-  for (auto const& each : loss_notes(of.trace)) { to.push_back(of.label + ": " + each); }
+  for (auto const& each : loss_notes(of.trace)) { to.push_back(concat({of.label, ": ", each})); }
   if (of.counters && of.counters->status) {
     for (auto const& each : of.counters->dropped) {
-      to.push_back(of.label + ": not counted: " + each.asked + ": " + each.why);
+      to.push_back(concat({of.label, ": not counted: ", each.asked, ": ", each.why}));
     }
   }
 }

@@ -3,6 +3,7 @@
 /// The device time of the numbered operations of a step that a recorded graph replays.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/trace/step_operations.hpp>
 #include <assay/trace/view.hpp>
 
@@ -45,25 +46,26 @@ inline std::string name_of_graph(std::uint64_t graph) { return "graph " + std::t
 inline std::size_t replays_of(std::uint64_t graph, graph_runs const& runs,
                               std::span<graph_node const> nodes) {
   if (runs.size() != nodes.size()) {
-    throw std::invalid_argument(name_of_graph(graph) + " has " + std::to_string(runs.size()) +
-                                " nodes in the trace, and " + std::to_string(nodes.size()) +
-                                " were captured: trace the graph that these nodes are of");
+    throw std::invalid_argument(concat(
+        {name_of_graph(graph), " has ", std::to_string(runs.size()), " nodes in the trace, and ",
+         std::to_string(nodes.size()), " were captured: trace the graph that these nodes are of"}));
   }
   auto const count = runs.begin()->second.size();
   std::size_t at = 0;
   for (auto const& [node, all] : runs) {
-    auto const name = "node " + std::to_string(at) + " of " + name_of_graph(graph);
+    auto const name = concat({"node ", std::to_string(at), " of ", name_of_graph(graph)});
     if (all.size() != count) {
-      throw std::invalid_argument(name + " ran " + std::to_string(all.size()) +
-                                  " times, and its first node " + std::to_string(count) +
-                                  ": trace whole replays");
+      throw std::invalid_argument(
+          concat({name, " ran ", std::to_string(all.size()), " times, and its first node ",
+                  std::to_string(count), ": trace whole replays"}));
     }
     // The driver may run a copy or a set as a kernel, but no kernel as a copy or a set.
     auto const& captured = nodes[at++];
     if (captured.kind == operation_kind::kernel && all[0].kind != operation_kind::kernel) {
-      throw std::invalid_argument(name + " is `" + captured.part +
-                                  "`, a kernel, and a copy or a set in the trace: trace the graph "
-                                  "that these nodes are of");
+      throw std::invalid_argument(
+          concat({name, " is `", captured.part,
+                  "`, a kernel, and a copy or a set in the trace: trace the graph "
+                  "that these nodes are of"}));
     }
   }
   return count;
@@ -119,10 +121,10 @@ inline std::vector<step_repetition> replayed_operations(view const& rows, std::s
   std::ranges::sort(found, {}, [](auto const& each) { return each.device.begin; });
   auto const ranges = detail::step_ranges(of, step);
   if (ranges.size() != found.size()) {
-    throw std::invalid_argument("the trace has " + std::to_string(ranges.size()) + " ranges `" +
-                                std::string{step} + "` of the domain assay, and " +
-                                std::to_string(found.size()) +
-                                " replays of graphs: each range has to launch one graph");
+    throw std::invalid_argument(
+        concat({"the trace has ", std::to_string(ranges.size()), " ranges `", step,
+                "` of the domain assay, and ", std::to_string(found.size()),
+                " replays of graphs: each range has to launch one graph"}));
   }
   for (std::size_t i = 0; i < found.size(); ++i) {
     found[i].host_ns = ranges[i].when.length();

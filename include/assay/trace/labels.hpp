@@ -3,6 +3,7 @@
 /// The names that `nsys stats` prints, and names of kernels for people.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/requirements.hpp>
 #include <assay/trace/model.hpp>
 
@@ -68,13 +69,13 @@ constexpr std::string_view to_string(range_style style) noexcept {
 
 /// `[CUDA memcpy Host-to-Device]`.
 inline std::string copy_label(copy_kind kind) {
-  return "[CUDA memcpy " + std::string{to_string(kind)} + "]";
+  return concat({"[CUDA memcpy ", to_string(kind), "]"});
 }
 inline constexpr std::string_view memset_label = "[CUDA memset]";
 
 /// `domain:name`; nothing stands before the colon for the default domain.
 inline std::string range_label(model const& of, range_record const& range) {
-  return std::string{of.strings[range.domain]} + ":" + std::string{of.strings[range.name]};
+  return concat({of.strings[range.domain], ":", of.strings[range.name]});
 }
 
 /// `NVIDIA H200 (0)`; a device that the trace does not describe is `Device (0)`.
@@ -83,7 +84,7 @@ inline std::string device_label(model const& of, std::int32_t device) {
   for (auto const& each : of.devices) {
     if (each.id == device && !each.name.empty()) { name = each.name; }
   }
-  return std::string{name} + " (" + std::to_string(device) + ")";
+  return concat({name, " (", std::to_string(device), ")"});
 }
 
 /// The demangled text of a name; the name itself if it is not mangled.

@@ -3,6 +3,7 @@
 /// Sets of hardware metrics, and `counter_values`.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/requirements.hpp>
 
 #include <array>
@@ -39,7 +40,7 @@ inline constexpr std::string_view l2_bytes = "lts__t_bytes.sum";
 /// The metric of a reason for which warps wait: the mean number of a scheduler's warps that wait
 /// for this reason, for each instruction that the scheduler issues.
 inline std::string stall(std::string_view reason) {
-  return "smsp__average_warps_issue_stalled_" + std::string{reason} + "_per_issue_active.ratio";
+  return concat({"smsp__average_warps_issue_stalled_", reason, "_per_issue_active.ratio"});
 }
 inline constexpr auto stalls = std::to_array<std::string_view>(
     {"long_scoreboard", "barrier", "math_pipe_throttle", "short_scoreboard", "mio_throttle",
@@ -94,7 +95,7 @@ struct counter_status {
   explicit operator bool() const noexcept { return is == state::available; }
   /// Gives reason and remedy in one line.
   std::string line() const {
-    return remedy.empty() || reason.empty() ? reason : reason + ": " + remedy;
+    return remedy.empty() || reason.empty() ? reason : concat({reason, ": ", remedy});
   }
   bool operator==(counter_status const&) const = default;
 };

@@ -4,6 +4,7 @@
 /// the time in collectives split into waiting for the last rank and moving bytes.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/trace/rank_matching.hpp>
 #include <assay/trace/rank_trace.hpp>
 
@@ -254,9 +255,9 @@ inline rank_comparison compare_ranks(rank_collector const& from, std::size_t mos
   std::size_t with = 0;
   for (auto const& each : from.ranks()) { with += each.streams.empty() ? 0U : 1U; }
   if (with < 2) {
-    throw std::invalid_argument(std::to_string(with) + " of " +
-                                std::to_string(from.ranks().size()) +
-                                " devices ran collectives: a comparison of ranks needs two");
+    throw std::invalid_argument(
+        concat({std::to_string(with), " of ", std::to_string(from.ranks().size()),
+                " devices ran collectives: a comparison of ranks needs two"}));
   }
   return detail::rank_comparer{from, most}.compare();
 }

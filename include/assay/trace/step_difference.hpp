@@ -4,6 +4,7 @@
 /// step and with exact intervals. The runs may have different numbers of steps.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/stats/rank_sum.hpp>
 #include <assay/stats/serial_dependence.hpp>
 #include <assay/stats/summary.hpp>
@@ -170,9 +171,9 @@ inline step_difference unpaired_difference(std::span<step_record const> control,
                                            std::span<step_record const> variant,
                                            double alpha = 0.05) {
   if (control.empty() || variant.empty()) {
-    throw std::invalid_argument(std::to_string(control.size()) + " steps of the control and " +
-                                std::to_string(variant.size()) +
-                                " of the variant: give at least one of each");
+    throw std::invalid_argument(
+        concat({std::to_string(control.size()), " steps of the control and ",
+                std::to_string(variant.size()), " of the variant: give at least one of each"}));
   }
   std::array const sides{control, variant};
   auto const critical_value = [m = static_cast<std::int64_t>(control.size()),

@@ -3,6 +3,7 @@
 /// The device time of the numbered operations of a step, such as a step of a transformer.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/trace/intervals.hpp>
 #include <assay/trace/view.hpp>
@@ -75,10 +76,10 @@ namespace detail {
 inline void add_operation(step_repetition& to, view const& rows, range_record const& range) {
   auto const& of = rows.of();
   if (range.payload != to.operations.size()) {
-    throw std::invalid_argument("operation " + std::to_string(range.payload) + " of a step, `" +
-                                std::string{of.strings[range.name]} + "`, comes after " +
-                                std::to_string(to.operations.size()) +
-                                " operations: numbers have to begin at 0 without gaps");
+    throw std::invalid_argument(
+        concat({"operation ", std::to_string(range.payload), " of a step, `",
+                of.strings[range.name], "`, comes after ", std::to_string(to.operations.size()),
+                " operations: numbers have to begin at 0 without gaps"}));
   }
   auto& made = to.operations.emplace_back();
   made.part = of.strings[range.name];
@@ -136,8 +137,8 @@ inline std::vector<step_repetition> step_operations(view const& rows, std::strin
     }
   }
   if (found.empty()) {
-    throw std::invalid_argument("the trace has no range `" + std::string{step} +
-                                "` of the domain assay");
+    throw std::invalid_argument(
+        concat({"the trace has no range `", step, "` of the domain assay"}));
   }
   for (auto const& each : found) {
     if (each.operations.size() == found[0].operations.size() &&
@@ -147,10 +148,10 @@ inline std::vector<step_repetition> step_operations(view const& rows, std::strin
                    })) {
       continue;
     }
-    throw std::invalid_argument("repetition " + std::to_string(&each - found.data()) + " of `" +
-                                std::string{step} +
-                                "` launches other operations than the first one: leave warm-ups "
-                                "out of the trace");
+    throw std::invalid_argument(
+        concat({"repetition ", std::to_string(&each - found.data()), " of `", step,
+                "` launches other operations than the first one: leave warm-ups "
+                "out of the trace"}));
   }
   return found;
 }

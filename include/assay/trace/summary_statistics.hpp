@@ -4,6 +4,7 @@
 /// tables of these numbers by name.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/trace/table.hpp>
 
 #include <algorithm>
@@ -129,8 +130,9 @@ constexpr double percent_of(std::int64_t part, std::int64_t whole) noexcept {
 
 /// The first columns of every summary of times, followed by `last`. `count` names the count.
 inline std::vector<column> time_columns(std::string const& count, std::string const& last) {
-  return parse_columns("Time (%):1, Total Time (ns), " + count +
-                       ", Avg (ns):1, Med (ns):1, Min (ns), Max (ns), StdDev (ns):1, " + last);
+  return parse_columns(
+      concat({"Time (%):1, Total Time (ns), ", count,
+              ", Avg (ns):1, Med (ns):1, Min (ns), Max (ns), StdDev (ns):1, ", last}));
 }
 
 /// Adds a row for each group; `last_cells(key)` gives the tuple of its last cells.

@@ -3,6 +3,7 @@
 /// `table`: the result of a report; rows of typed cells, with a format for each column.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/trace/strings.hpp>
 
 #include <bit>
@@ -76,8 +77,8 @@ class table {
   template <class... Cells>
   void add(Cells const&... cells) {
     if (sizeof...(cells) != width()) {
-      throw std::invalid_argument("a row of " + name_ + " has " + std::to_string(width()) +
-                                  " cells, not " + std::to_string(sizeof...(cells)));
+      throw std::invalid_argument(concat({"a row of ", name_, " has ", std::to_string(width()),
+                                          " cells, not ", std::to_string(sizeof...(cells))}));
     }
     row_.resize(width());
     std::size_t at = 0;
@@ -123,7 +124,7 @@ class table {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (columns_[i].name == name) { return i; }
     }
-    throw std::invalid_argument(name_ + " has no column '" + std::string{name} + "'");
+    throw std::invalid_argument(concat({name_, " has no column '", name, "'"}));
   }
 
  private:
@@ -141,8 +142,8 @@ class table {
     return cell(row, column);
   }
   [[noreturn]] void refuse(std::size_t column, std::string const& what) const {
-    throw std::invalid_argument("column '" + columns_[column].name + "' of " + name_ +
-                                " does not hold " + what);
+    throw std::invalid_argument(
+        concat({"column '", columns_[column].name, "' of ", name_, " does not hold ", what}));
   }
 
   void put(std::size_t at, std::nullopt_t) {

@@ -3,9 +3,9 @@
 /// `cuda_link`: copies, events and streams of one device.
 #pragma once
 
-#include <assay/core/memory_type_cuda.hpp>
 #include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
+#include <assay/transfer/memory_type_cuda.hpp>
 
 #include <cstddef>
 

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace assay::workloads {
@@ -61,15 +62,15 @@ struct resident_arrays {
 template <device_lane Lane, class Work>
 auto prepare_on(by_arrays, Lane& where, Work const& work, int lanes) {
   device_guard const guard{where.place};
-  auto const made = std::make_shared<resident_arrays>(where.place);
+  std::shared_ptr<resident_arrays> const made{new resident_arrays(where.place)};
   return prepared<on::device, Work>{where.place, work, lanes,
                                     std::shared_ptr<arrays::array_store>{made, &made->store}};
 }
 template <link_lane Lane, class Work>
 auto prepare_on(by_arrays, Lane& where, Work const& work, int lanes) {
   device_guard const guard{where.place};
-  return prepared<on::device, Work>{
-      where.place, work, lanes, std::make_shared<link_array_store<Lane::transfer_type::wants>>()};
+  std::shared_ptr<arrays::array_store> store{new link_array_store<Lane::transfer_type::wants>()};
+  return prepared<on::device, Work>{where.place, work, lanes, std::move(store)};
 }
 
 /// The copy strategy of a lane; lanes of workloads that take none have none.

@@ -6,6 +6,7 @@
 
 #include <assay/arrays/array_store.hpp>
 #include <assay/arrays/setup.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/place.hpp>
 #include <assay/submit/lane.hpp>
@@ -43,8 +44,8 @@ int valid_lanes(Work const& work, int lanes) {
   require_lane(lanes);
   if constexpr (requires { work.data->output; }) {
     if (lanes > 1 && work.data && work.data->output != nullptr) {
-      throw std::invalid_argument("lanes = " + std::to_string(lanes) +
-                                  ": the caller's one output serves one lane");
+      throw std::invalid_argument(
+          concat({"lanes = ", std::to_string(lanes), ": the caller's one output serves one lane"}));
     }
   }
   if constexpr (requires { work.validate(); }) { work.validate(); }

@@ -5,6 +5,7 @@
 
 #include <assay/arrays/array_store.hpp>
 #include <assay/arrays/setup.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/workload/array_workload.hpp>
 
@@ -21,8 +22,8 @@ namespace assay::workloads {
 
 ASSAY_INLINE void detail::require_lane(int lanes) {
   if (lanes >= 1) { return; }
-  throw std::invalid_argument("lanes = " + std::to_string(lanes) +
-                              " is not possible: at least 1 is");
+  throw std::invalid_argument(
+      concat({"lanes = ", std::to_string(lanes), " is not possible: at least 1 is"}));
 }
 
 ASSAY_INLINE declared_lanes::declared_lanes(std::shared_ptr<arrays::array_store> store,
@@ -66,7 +67,7 @@ ASSAY_INLINE mismatch declared_lanes::verify() {
   nvtx_range const here{"verify outputs", category::transfer};
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (auto const wrong = lanes_[i].verify()) {
-      return "lane " + std::to_string(i) + ": " + *wrong;
+      return concat({"lane ", std::to_string(i), ": ", *wrong});
     }
   }
   return {};

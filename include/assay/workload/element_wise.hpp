@@ -4,6 +4,7 @@
 /// every element. `workload/element_wise.cuh` adds devices and transfers.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/workload/array_workload.hpp>
 
 #include <algorithm>
@@ -115,15 +116,15 @@ template <element_wise Work>
 void require_elements(Work const& work) {
   constexpr auto most = std::int64_t{1} << 40;
   if (work.count() < 0 || work.count() > most) {
-    throw std::invalid_argument("elements = " + std::to_string(work.count()) +
-                                " is not possible: 0 to 2^40 are");
+    throw std::invalid_argument(
+        concat({"elements = ", std::to_string(work.count()), " is not possible: 0 to 2^40 are"}));
   }
   if (!work.data) { return; }
   for (auto const* each : work.data->inputs) {
     if (each == nullptr && work.data->elements > 0) {
-      throw std::invalid_argument("the caller's arrays have " +
-                                  std::to_string(work.data->elements) +
-                                  " elements but one of them has no address");
+      throw std::invalid_argument(
+          concat({"the caller's arrays have ", std::to_string(work.data->elements),
+                  " elements but one of them has no address"}));
     }
     if (each != nullptr && each == work.data->output) {
       throw std::invalid_argument(

@@ -5,6 +5,7 @@
 /// This header is the workload itself and its host half; `workload/null_cast.cuh` adds the device.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/memory/concepts.hpp>
 #include <assay/submit/lane.hpp>
 #include <assay/workload/array_workload.hpp>
@@ -136,16 +137,16 @@ struct basic_null_cast {
   /// Throws `std::invalid_argument` with the field, its value and the permitted values.
   void validate() const {
     if (count() < 0 || count() > max_rows) {
-      throw std::invalid_argument("rows = " + std::to_string(count()) +
-                                  " is not possible: 0 to 2^40 rows are");
+      throw std::invalid_argument(
+          concat({"rows = ", std::to_string(count()), " is not possible: 0 to 2^40 rows are"}));
     }
     if (input && input->rows > 0 && input->values == nullptr) {
-      throw std::invalid_argument("the caller's column has " + std::to_string(input->rows) +
-                                  " rows but no values: give a pointer to them");
+      throw std::invalid_argument(concat({"the caller's column has ", std::to_string(input->rows),
+                                          " rows but no values: give a pointer to them"}));
     }
     if (!(null_fraction >= 0 && null_fraction <= 1)) {
-      throw std::invalid_argument("null_fraction = " + std::to_string(null_fraction) +
-                                  " is not possible: it is a share from 0 to 1");
+      throw std::invalid_argument(concat({"null_fraction = ", std::to_string(null_fraction),
+                                          " is not possible: it is a share from 0 to 1"}));
     }
   }
 
@@ -213,7 +214,7 @@ inline mismatch first_null(std::span<std::uint32_t const> words, std::int64_t ro
     if (word == ~std::uint32_t{0}) {
       row |= 31;
     } else if ((word >> (row % 32) & 1U) == 0) {
-      return "row " + std::to_string(row) + " is null, expected a value";
+      return concat({"row ", std::to_string(row), " is null, expected a value"});
     }
   }
   return {};
@@ -223,7 +224,8 @@ inline mismatch first_null(std::span<std::uint32_t const> words, std::int64_t ro
 
 template <null_cast_value T, null_cast_form Form>
 null_cast_arrays<T> basic_null_cast<T, Form>::arrays(setup& make) const {
-  auto const from = std::make_shared<detail::source_column<T> const>(*this);
+  std::shared_ptr<detail::source_column<T> const> const from{
+      new detail::source_column<T> const(*this)};
   auto const n = size_of(count());
   null_cast_arrays<T> all{from};
   all.values = make.from(std::span{from->view.values, n}).data();

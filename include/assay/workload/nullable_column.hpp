@@ -108,7 +108,7 @@ std::shared_ptr<column<T> const> generated_column(column_recipe const& recipe) {
   std::lock_guard const lock{guard};
   if (last == nullptr || made_by != recipe) {
     last.reset();  // not two columns at once
-    last = std::make_shared<column<T> const>(recipe);
+    last.reset(new column<T> const(recipe));
     made_by = recipe;
   }
   return last;
