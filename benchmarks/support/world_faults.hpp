@@ -284,6 +284,9 @@ inline fault other_program() {
   return made;
 }
 
+/// Another rank than the victim: 0 where there is no third one.
+inline int other_than(job const& at) { return at.victim == 1 ? at.ranks > 2 ? 2 : 0 : 1; }
+
 inline std::vector<fault> all_faults() {
   auto const version = detail::world_version + 98;
   return {
@@ -308,9 +311,13 @@ inline std::vector<fault> all_faults() {
                    " ranks, rank 0 one of " + std::to_string(at.ranks);
           }),
       wrong_hello(
-          "rank 0 twice",
-          [](job const& at) { return hello_of(at, detail::world_version, 0, at.ranks); },
-          [](job const&) { return std::string{"two processes say that they are rank 0"}; }),
+          "a rank twice",
+          [](job const& at) {
+            return hello_of(at, detail::world_version, other_than(at), at.ranks);
+          },
+          [](job const& at) {
+            return "two processes say that they are rank " + std::to_string(other_than(at));
+          }),
       other_call(),
       earlier_call(),
       gives_up(),
