@@ -53,9 +53,9 @@ int inject(int runs, report::document& figures) {
     }
   }
   for (std::size_t i = 0; i < faults.size(); ++i) {
-    figures["faults"].push_back(report::document{{"fault", faults[i].name}, {"runs", count[i]}});
+    figures["faults"].push_back(report::document{{"fault", faults[i].name}, {"trials", count[i]}});
   }
-  figures["runs"] = runs;
+  figures["trials"] = runs;
   figures["wrong_or_hung"] = wrong;
   figures["longest_run_s"] = longest;
   std::cout << runs << " faults, " << wrong << " runs wrong or hung, the longest took " << longest
