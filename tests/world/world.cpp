@@ -23,9 +23,9 @@ using assay::test::message_of;
 
 namespace {
 
-/// What a rank sends in a round: longer than what a socket holds in one round of four.
+/// What a rank sends in a round: longer than what sockets hold in one round of four.
 std::string words_of(int rank, int round) {
-  return std::string(round % 4 == 3 ? 3'000'000 : 10, static_cast<char>('a' + rank % 26)) +
+  return std::string(round % 4 == 3 ? 12'000'000 : 10, static_cast<char>('a' + rank % 26)) +
          std::to_string(rank) + ',' + std::to_string(round);
 }
 
