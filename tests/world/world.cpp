@@ -83,13 +83,21 @@ TEST_CASE("sixty-four ranks meet", "[world]") {
 TEST_CASE("a barrier ends after all ranks have come", "[world]") {
   benchmark::reserved_port const port;
   benchmark::job const at{.ranks = 3, .port = port.number()};
-  benchmark::gate came;
+  benchmark::gate about, came;
   auto const said = benchmark::run_ranks(3, [&](int rank) {
     auto const all = world::meet(at.of(rank));
-    if (rank != 0) { came.open_once(); }
-    all.barrier();
-    if (rank == 0) {  // both have written before
-      came.wait();
+    for (int round = 0; round < 100; ++round) {
+      if (rank == 1) { about.open_once(); }
+      if (rank == 2) {  // comes after rank 1, and says so before
+        about.wait();
+        came.open_once();
+      }
+      all.barrier();
+      if (rank != 1) { continue; }
+      std::vector<::pollfd> asked{{came.descriptor(), POLLIN, 0}};
+      if (!detail::ready_before(asked, {})) {
+        return "too early in round " + std::to_string(round);
+      }
       came.wait();
     }
     return std::string{"passed"};
