@@ -79,7 +79,7 @@ class world {
     return all;
   }
 
-  /// Returns the bytes of rank 0. Those of other ranks are not sent.
+  /// Returns the bytes of rank 0. The bytes of other ranks are not sent.
   std::string broadcast(std::string_view of_rank_0 = {}) const {
     return to_->broadcast(detail::verb::broadcast, of_rank_0);
   }
