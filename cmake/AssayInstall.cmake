@@ -20,7 +20,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/AssayCompiledPlace.cmake DESTINATION $
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/assayConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES cmake/assayConfig.cmake cmake/AssayToolkit.cmake cmake/AssaySqlite.cmake
-              cmake/AssayCli.cmake
+              cmake/AssayCli.cmake cmake/AssayNccl.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/assayConfigVersion.cmake
         DESTINATION ${package_dir})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/assay)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The target assay::nccl, where NCCL 2.27 or newer is (from 2.27 on it has symmetric windows): the peer of
-# the benchmark all_reduce. NCCL_ROOT names its prefix where it is beside neither the system's headers nor
-# the toolkit's.
+# The target assay::nccl, where NCCL 2.27 or newer is (from 2.27 on it has symmetric windows): to be linked
+# beside assay::assay by what includes assay/comm/nccl.hpp. Used by the build and by the installed package.
+# NCCL_ROOT names its prefix where it is beside neither the system's headers nor the toolkit's.
 if(TARGET CUDA::cudart AND NOT TARGET assay::nccl)
   set(places ${NCCL_ROOT} $ENV{NCCL_ROOT} $ENV{NCCL_HOME})
   foreach(directory IN LISTS CUDAToolkit_INCLUDE_DIRS)

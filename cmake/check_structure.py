@@ -12,7 +12,7 @@ from headers import STANDARD, Graph
 # The layers, lowest first; an include may only point to a lower one, or stay in its room.
 LAYERS = [
     {"version", "core", "stats"},
-    {"kernel", "memory", "submit", "host"},
+    {"kernel", "memory", "submit", "host", "world"},
     {"copy", "transfer", "arrays", "pool"},
     {"callables"},
     {"verify"},

@@ -373,6 +373,12 @@ FIGURES = [
        ["loops", {"threads": threads}],
        "{kept_us:.1f} us; {started_us:.0f} us with threads that are started for each loop, {openmp_us:.1f} us by OpenMP")
       for threads in (2, 4, 16)),
+    ("faults of ranks, 2 to 64 processes of two cores (no GPU)", "0 ranks hang or say another error", "world_faults", [],
+     "{wrong_or_hung} of {trials} jobs, the longest took {longest_run_s:.2f} s", exactly(0, "wrong_or_hung")),
+    *((f"calls of a world of {ranks} ranks, two cores (no GPU)", target, "world_faults", ["calls", {"ranks": ranks}],
+       "rank 1 has a broadcast after {broadcast_us:.0f} us, a barrier takes {barrier_us:.0f} us", *bounds)
+      for ranks, target, bounds in ((2, "<= 60 us", [at_most(60, "broadcast_us")]), (4, "", []), (16, "", []),
+                                    (64, "", []))),
     ("counters, core set", "1 pass", "counters", [], "{core_passes}", exactly(1, "core_passes")),
     ("counters against `ncu`, largest difference", "<= 2 %", "counters", [],
      "{largest_difference:.2%}", at_most(0.02, "largest_difference")),

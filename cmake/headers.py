@@ -49,7 +49,7 @@ STANDARD = {
     "cstring": r"mem(cpy|set|cmp)|size_t",
     "ctime": r"tm|time_t|strftime|size_t",
     "deque": r"deque|erase(_if)?",
-    "exception": r"exception(_ptr)?|(current|rethrow)_exception|throw_with_nested|rethrow_if_nested",
+    "exception": r"exception(_ptr)?|uncaught_exceptions|(current|rethrow)_exception|throw_with_nested|rethrow_if_nested",
     "filesystem": r"filesystem::\w+",
     "forward_list": r"forward_list",
     "fstream": r"[io]fstream",

@@ -6,6 +6,7 @@
 
 #include "command_subject.hpp"
 #include "common_cases.hpp"
+#include "metric_subject.hpp"
 
 #include <assay/cli/gate.hpp>
 #include <assay/cli/guarded.hpp>
@@ -50,9 +51,12 @@ struct compare_request {
   std::vector<std::string> programs, commands, given_labels;
   std::string one_case, margin = "1%", alpha = "5%", clock, seed;
   double timeout = 60;
+  examples::metric metric;
+  std::string metric_unit = "s", metric_better = "lower";
   cli::options chosen;
 
   bool of_commands() const { return !commands.empty(); }
+  bool of_metric() const { return !metric.pattern.empty(); }
   std::vector<std::string> labels() const {
     auto names = !given_labels.empty() ? given_labels : of_commands() ? commands : programs;
     if (names[0] == names[1]) { names[1] += " (again)"; }
@@ -73,6 +77,19 @@ void declare(CLI::App& app, compare_request& into) {
       ->allow_extra_args(false)
       ->excludes(programs)
       ->excludes(one);
+  auto* const metric = app.add_option("--metric", into.metric.pattern,
+                                      "judge numbers that the commands print: a regular expression "
+                                      "with one group, step_ms=([0-9.]+)");
+  shown(app.add_option("--metric-unit", into.metric_unit, "the unit of the numbers"))
+      ->check(CLI::IsMember({"s", "ms", "us", "ns"}))
+      ->needs(metric);
+  shown(app.add_option("--metric-better", into.metric_better, "higher: the numbers are rates"))
+      ->check(CLI::IsMember({"lower", "higher"}))
+      ->needs(metric);
+  shown(
+      app.add_option("--metric-skip", into.metric.skipped, "the first numbers of each run warm up"))
+      ->check(CLI::Range(0, 1000000))
+      ->needs(metric);
   app.add_option("--labels", into.given_labels, "two names for the report")
       ->delimiter(',')
       ->expected(2)
@@ -81,7 +98,8 @@ void declare(CLI::App& app, compare_request& into) {
   shown(app.add_option("--margin", into.margin, "a difference smaller than this does not matter"));
   shown(app.add_option("--alpha", into.alpha, "chance of any false difference"));
   app.add_option("--clock", into.clock, "the clock that decides; else as the program says")
-      ->check(CLI::IsMember({"wall", "gpu", "submit"}));
+      ->check(CLI::IsMember({"wall", "gpu", "submit"}))
+      ->excludes(metric);
   shown(app.add_option("--epochs", into.chosen.measuring.max_epochs,
                        "at most so many epochs per case"))
       ->check(CLI::Range(1, 1000000));
@@ -107,6 +125,14 @@ void settle(compare_request& of) {
   if (of.of_commands() && of.commands.size() != 2) { refuse("--command: give it twice"); }
   if (!of.of_commands() && of.programs.size() != 2) { refuse("PROGRAM: name two; see --help"); }
   using cli::value_of;
+  if (of.of_metric()) {
+    if (!of.of_commands()) { refuse("--metric: it reads what two --command print"); }
+    (void)value_of("--metric", [&] { return of.metric.expression(); });
+    for (auto const& [unit, seconds] : {std::pair{"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}}) {
+      if (of.metric_unit == unit) { of.metric.unit_seconds = seconds; }
+    }
+    of.metric.higher_is_better = of.metric_better == "higher";
+  }
   auto& measuring = of.chosen.measuring;
   measuring.margin = cli::read_share("--margin", of.margin);
   measuring.alpha = cli::read_share("--alpha", of.alpha);
@@ -135,10 +161,12 @@ measure::comparison judged(compare_request const& of, measure::remote_case const
   auto const labels = of.labels();
   std::vector<measure::variant> variants;
   for (std::size_t i = 0; i < 2; ++i) {
+    examples::command command{{"/bin/sh", "-c", of.of_commands() ? of.commands[i] : ""},
+                              of.remote().timeout};
     variants.push_back(
-        of.of_commands()
-            ? examples::command_variant(labels[i], {"/bin/sh", "-c", of.commands[i]},
-                                        of.remote().timeout)
+        of.of_metric() ? examples::metric_variant(labels[i], std::move(command), of.metric)
+        : of.of_commands()
+            ? examples::command_variant(labels[i], std::move(command))
             : measure::remote_variant(labels[i], {of.programs[i]}, which.name, of.remote()));
   }
   auto measuring = of.chosen.measuring;
@@ -149,6 +177,9 @@ measure::comparison judged(compare_request const& of, measure::remote_case const
   measuring.alpha /= static_cast<double>(count);
   measuring.title = which.name + ": " + labels[1] + " against " + labels[0];
   auto found = measure::compare_variants(variants, measure::against_first(labels), measuring);
+  if (of.of_metric()) {  // its cells are no launches
+    std::erase_if(found.notes, [](auto const& each) { return each.starts_with("cells of "); });
+  }
   machine::fill_unknown(found.where, of.chosen.where);
   return found;
 }

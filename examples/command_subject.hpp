@@ -17,39 +17,28 @@
 
 namespace assay::examples {
 
-/// A command that is timed as a whole, on the wall clock. Its output goes to /dev/null. A command
-/// that leaves processes behind is refused, and they are killed.
-class command_subject final : public measure::subject {
- public:
-  command_subject(std::vector<std::string> command, std::chrono::duration<double> timeout)
-      : command_(std::move(command)), timeout_(timeout) {}
+/// A command: the first word is the program.
+struct command {
+  std::vector<std::string> words;
+  std::chrono::duration<double> timeout = std::chrono::seconds{60};
 
-  void warm(int, int launches) override {
-    for (int i = 0; i < launches; ++i) { run_once(); }
+  std::string text() const {
+    std::string all;
+    for (auto const& each : words) { all += (all.empty() ? "" : " ") + each; }
+    return all;
   }
 
-  measure::cell time(int, int launches) override {
-    std::chrono::duration<double> total{0};
-    for (int i = 0; i < launches; ++i) { total += run_once(); }
-    measure::cell timed;
-    timed[measure::clock::wall] = total.count() / launches;
-    return timed;
-  }
-
-  /// Runs the command once. A command has no known answer, but a failure throws.
-  std::optional<std::string> verify(int) override {
-    run_once();
-    return {};
-  }
-
- private:
-  std::chrono::duration<double> run_once() const {
+  /// Runs the command to its end and returns the time of it. Its standard output goes to a
+  /// descriptor, or to /dev/null for -1. Throws where it fails, takes longer than the timeout, or
+  /// leaves processes behind, which are killed.
+  std::chrono::duration<double> run(int output = -1) const {
     auto const begin = std::chrono::steady_clock::now();
-    child_process running{command_, child_setup{.quiet_error = true, .adopts = true}};
-    auto const end = running.wait_for(timeout_);
+    child_process running{words,
+                          child_setup{.output = output, .quiet_error = true, .adopts = true}};
+    auto const end = running.wait_for(timeout);
     if (!end) {
       throw std::runtime_error("the command '" + text() + "' did not end within " +
-                               stats::number_text(timeout_.count()) +
+                               stats::number_text(timeout.count()) +
                                " s and was killed; allow it a longer timeout");
     }
     if (!end->success()) {
@@ -65,28 +54,42 @@ class command_subject final : public measure::subject {
     }
     return running.ended_at() - begin;
   }
-
-  std::string text() const {
-    std::string all;
-    for (auto const& each : command_) { all += (all.empty() ? "" : " ") + each; }
-    return all;
-  }
-
-  std::vector<std::string> command_;
-  std::chrono::duration<double> timeout_;
 };
 
-/// A whole command as a variant; the first word is the program. A command that fails or takes
-/// longer than the timeout ends the comparison with its name.
-inline measure::variant command_variant(
-    std::string label, std::vector<std::string> command,
-    std::chrono::duration<double> timeout = std::chrono::seconds{60}) {
+/// A command that is timed as a whole, on the wall clock.
+class command_subject final : public measure::subject {
+ public:
+  explicit command_subject(command of) : command_(std::move(of)) {}
+
+  void warm(int, int launches) override {
+    for (int i = 0; i < launches; ++i) { command_.run(); }
+  }
+
+  measure::cell time(int, int launches) override {
+    std::chrono::duration<double> total{0};
+    for (int i = 0; i < launches; ++i) { total += command_.run(); }
+    measure::cell timed;
+    timed[measure::clock::wall] = total.count() / launches;
+    return timed;
+  }
+
+  /// Runs the command once. A command has no known answer, but a failure throws.
+  std::optional<std::string> verify(int) override {
+    command_.run();
+    return {};
+  }
+
+ private:
+  command command_;
+};
+
+/// A whole command as a variant. A command that fails ends the comparison with its name.
+inline measure::variant command_variant(std::string label, command of) {
   measure::variant made;
   made.axes = {{"command", label}};
   made.label = std::move(label);
-  made.build = [command = std::move(command),
-                timeout](measure::epoch const&) -> std::unique_ptr<measure::subject> {
-    return std::make_unique<command_subject>(command, timeout);
+  made.build = [of = std::move(of)](measure::epoch const&) -> std::unique_ptr<measure::subject> {
+    return std::make_unique<command_subject>(of);
   };
   return made;
 }

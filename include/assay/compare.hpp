@@ -5,8 +5,11 @@
 
 #include <assay/measure/callables.hpp>
 #include <assay/measure/comparison.hpp>
+#include <assay/measure/options.hpp>
+#include <assay/measure/subject.hpp>
 #include <assay/serve.hpp>
 
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -15,8 +18,12 @@
 namespace assay {
 namespace measure {
 
+/// Measures variants; `compare_variants`, unless ranks do it together.
+using measuring_function = std::function<comparison(std::vector<variant> const&,
+                                                    std::vector<contrast> const&, options const&)>;
+
 /// Compares the callables of a list with the first; see `compare_all`.
-comparison compare_callables(callable_list const& list);
+comparison compare_callables(callable_list const& list, measuring_function const& measure = {});
 
 }  // namespace measure
 

@@ -22,7 +22,8 @@
 
 namespace assay {
 namespace measure {
-ASSAY_INLINE comparison compare_callables(callable_list const& list) {
+ASSAY_INLINE comparison compare_callables(callable_list const& list,
+                                          measuring_function const& measure) {
   auto const asked = detail::with_defaults(list.chosen, list.place);
   auto const unbuilt = detail::unbuilt_variants(list);
   std::vector<std::string> labels;
@@ -33,8 +34,10 @@ ASSAY_INLINE comparison compare_callables(callable_list const& list) {
   std::shared_ptr<callable_support const> const with = list.place.make(asked);
   auto const watch = with->watch();
   bool const own_buffers = detail::keeps_own_buffers(list, *with);
-  auto found = compare_variants(detail::variants_of(list, with, own_buffers), contrasts,
-                                watched(asked, watch));
+  auto const variants = detail::variants_of(list, with, own_buffers);
+  auto const chosen = watched(asked, watch);
+  auto found = measure ? measure(variants, contrasts, chosen)
+                       : compare_variants(variants, contrasts, chosen);
   watch.describe(found);
   for (auto& note : detail::scope_notes(list, own_buffers)) {
     found.notes.push_back(std::move(note));

@@ -102,7 +102,12 @@ TEST_CASE("NCCL runs without multicast, and says so where it is asked for", "[co
   REQUIRE(unsetenv(name) == 0);
 }
 
-TEST_CASE("an error of NCCL names the call, the text and what to do", "[comm]") {
+TEST_CASE("two ranks with one GPU are named", "[comm]") {
   CHECK_THAT(message_of([] { examples::nccl_ranks{{on::device{0}, on::device{0}}}; }),
-             contains("ncclCommInitAll: ") && contains("NCCL_DEBUG=INFO"));
+             contains("ranks 0 and 1 have one GPU, ") && contains("NCCL needs one for each rank"));
+}
+
+TEST_CASE("an error of NCCL names the call, the text and what to do", "[comm]") {
+  CHECK_THAT(message_of([] { comm::check_nccl(ncclInvalidUsage, "ncclAllReduce"); }),
+             contains("ncclAllReduce: ") && contains("NCCL_DEBUG=INFO"));
 }

@@ -134,6 +134,49 @@ TEST_CASE("two commands are judged as a whole") {
   CHECK_THAT(fails.err, contains("'/bin/sh -c exit 9' ended with exit code 9"));
 }
 
+TEST_CASE("numbers that two commands print are judged") {
+  if (compare.empty()) { return; }
+  builds const here;
+  here.write("old.txt", "start\nstep_ms=99\nstep_ms=10.0 step_ms=10.2 tokens=200\n");
+  here.write("new.txt", "start\nstep_ms=1\nstep_ms=10.5 step_ms=10.7 tokens=190\n");
+  std::string const two = "--command 'cat old.txt' --command 'cat new.txt' --labels old,new ";
+  auto const times = here.run(
+      two +
+      "--metric 'step_ms=([0-9.]+)' --metric-unit ms --metric-skip 1 --fail-if slower --json x");
+  INFO(times.out << times.err);
+  CHECK(times.code == 3);
+  CHECK_THAT(times.out, contains("SLOWER: new is slower than old by 4.95 %") &&
+                            contains("old   10.10 ms\n") && contains("new   10.60 ms\n") &&
+                            contains("without the first 1"));
+  CHECK(here.read("x").find("untimed") == std::string::npos);
+  auto const rates = here.run(two + "--metric 'tokens=([0-9]+)' --metric-better higher");
+  CHECK(rates.code == 0);
+  CHECK_THAT(rates.out, contains("SLOWER: new is slower than old by 5.26 %") &&
+                            contains("times are 1 / numbers"));
+  auto const equal =
+      here.run("--command 'cat old.txt' --command 'cat old.txt' --metric 'tokens=([0-9]+)'");
+  CHECK_THAT(equal.out, contains("EQUIVALENT"));
+
+  here.write("start.sh", "echo run >> runs; echo 'x=2'\n");
+  CHECK(
+      here.run("--command 'sh start.sh' --command 'sh start.sh' --metric 'x=(.*)' --quiet").code ==
+      0);
+  auto const runs = here.read("runs");  // the control has a second instance
+  CHECK(std::ranges::count(runs, '\n') == 8 * 3);
+
+  for (auto const& [pattern, says] : std::vector<std::pair<std::string, std::string>>{
+           {"speed=(.*)", "'/bin/sh -c cat old.txt': it printed 0 numbers for 'speed=(.*)'"},
+           {"(start)", "it printed 'start' for '(start)', which is no positive number"}}) {
+    auto const what = here.run(two + "--metric '" + pattern + "'");
+    CHECK(what.code == 4);
+    CHECK_THAT(what.err, contains(says));
+  }
+  auto const few = here.run(two + "--metric 'step_ms=([0-9.]+)' --metric-skip 3");
+  CHECK_THAT(few.err, contains("it printed 3 numbers for") && contains("and 3 warm up"));
+  auto const fails = here.run("--command 'cat old.txt; exit 9' --command true --metric 'x=(.*)'");
+  CHECK_THAT(fails.err, contains("ended with exit code 9"));
+}
+
 TEST_CASE("bad input is one line with value and remedy, exit code 2") {
   if (compare.empty()) { return; }
   builds const here;
@@ -161,6 +204,14 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2") {
            {"./old ./new --command true --command true", "--command"},
            {"--command true", "give it twice"},
            {"--command true --command true --case works", "--case"},
+           {"./old ./new --metric '(x)'", "--metric: it reads what two --command print"},
+           {"--command true --command true --metric x", "'x' needs one group"},
+           {"--command true --command true --metric '(x'", "'(x' is no regular expression"},
+           {"--command true --command true --metric '(x)' --metric-unit h", "--metric-unit"},
+           {"--command true --command true --metric '(x)' --metric-better x", "--metric-better"},
+           {"--command true --command true --metric '(x)' --metric-skip -1", "--metric-skip"},
+           {"--command true --command true --metric '(x)' --clock wall", "--clock"},
+           {"--command true --command true --metric-skip 1", "--metric"},
        }) {
     auto const what = here.run(arguments);
     INFO(arguments << ": " << what.out << what.err);

@@ -430,7 +430,7 @@ TEST_CASE("the end of this program ends the program that it started") {
 }
 
 TEST_CASE("a command is timed from its start to its end") {
-  examples::command_subject sleeps{{"sleep", "0.03"}, 60s};
+  examples::command_subject sleeps{{{"sleep", "0.03"}}};
   auto const timed = sleeps.time(0, 2);
   CHECK(timed[clock::wall] > 0.03);
   CHECK(timed[clock::wall] < 1.0);
@@ -440,7 +440,7 @@ TEST_CASE("a command is timed from its start to its end") {
 
 TEST_CASE("a command that fails is named") {
   auto const said = [](std::vector<std::string> const& command) {
-    auto const made = examples::command_variant("x", command, 0.2s).build({});
+    auto const made = examples::command_variant("x", {command, 0.2s}).build({});
     auto const text = message_of([&] { made->warm(0, 1); });
     CHECK(no_child_left());
     return text;

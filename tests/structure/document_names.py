@@ -14,7 +14,8 @@ HEADER = re.compile(r"<(assay/[\w/.]+)>")
 NAME = re.compile(r"(?<![\w:])(?:assay|mr|submit|copy|transfer|comm|trace|report|stats|measure|machine|workloads|kernel|on|cli|nn)"
                   r"::((?:\w+::)*\w+)")
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]+)")
-FOREIGN = {"--build", "--install", "--prefix", "--preset", "--type", "--include-json", "--fresh", "--local"}  # of cmake, nsys, git
+FOREIGN = {"--build", "--install", "--prefix", "--preset", "--type", "--include-json", "--fresh", "--local",
+           "--nodes", "--ntasks-per-node", "--gpus-per-node"}  # of cmake, nsys, git, Slurm
 
 
 def words_of(*globs):

@@ -31,7 +31,7 @@ std::optional<contender<T>> nccl_contender(examples::rank_threads& team, std::si
     return std::make_shared<rank_arrays<T>>(team, count, seed, engine->ranks(), memory);
   };
   int version = 0;  // 22803 is 2.28.3
-  check_nccl(ncclGetVersion(&version), "ncclGetVersion");
+  comm::check_nccl(ncclGetVersion(&version), "ncclGetVersion");
   auto const name = "NCCL " + std::to_string(version / 10000) + '.' +
                     std::to_string(version / 100 % 100) + '.' + std::to_string(version % 100);
   return make_contender<T>(name + (windows ? " symmetric windows" : " default"), engine,

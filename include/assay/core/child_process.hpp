@@ -53,6 +53,7 @@ struct process_end {
 struct child_setup {
   int descriptor = -1;       ///< kept open under its number, unlike all others; -1: none
   std::string variable{};    ///< `NAME=VALUE`, which replaces the variable of that name
+  int output = -1;           ///< standard output goes to this descriptor; -1: to /dev/null
   bool quiet_error = false;  ///< standard error goes to /dev/null as well
   /// Processes that the program leaves behind become children of this process until the program is
   /// reaped: they are counted and killed, even those in groups of their own. Meanwhile no other
@@ -62,8 +63,9 @@ struct child_setup {
 
 /// A program that runs beside this one, in a process group of its own.
 ///
-/// Its standard input and output are /dev/null. The kernel kills the program when the thread that
-/// started it ends. The destructor kills the whole group and reaps the program. Linux.
+/// Its standard input is /dev/null, and its output too unless `child_setup` says more. The kernel
+/// kills the program when the thread that started it ends. The destructor kills the whole group and
+/// reaps the program. Linux.
 class child_process {
  public:
   /// Throws `std::invalid_argument` where there is no such program, `std::system_error` where no
@@ -169,7 +171,7 @@ class child_process {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     int const nowhere = ::open("/dev/null", O_RDWR);
     ::dup2(nowhere, STDIN_FILENO);
-    ::dup2(nowhere, STDOUT_FILENO);
+    ::dup2(setup.output >= 0 ? setup.output : nowhere, STDOUT_FILENO);
     if (setup.quiet_error) { ::dup2(nowhere, STDERR_FILENO); }
     if (nowhere > STDERR_FILENO) { ::close(nowhere); }
     if (setup.descriptor >= 0) { ::fcntl(setup.descriptor, F_SETFD, 0); }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does 1 % more cost in an all-reduce of 64 MiB? One process for each GPU:
+// torchrun --nproc-per-node 2 --no-python ./compare_ranks
+// assay-uses: nccl
+#include <assay/comm/nccl.hpp>
+#include <assay/compare.cuh>
+#include <assay/compare/ranks.hpp>
+
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+
+int main(int argc, char** argv) try {
+  using namespace assay;
+  auto const ranks = world::from_environment();
+  comm::nccl const collective{ranks};
+  check(cudaSetDevice(collective.device().id));
+  // docs: compare
+  std::size_t const count = 16 << 20, more = count / 100 * 101;  // elements
+  auto const reduce = [&](std::size_t n) {
+    return [&collective, n](setup& make) {  // the values are equal on all ranks
+      auto const x = make.random<float>(n);
+      auto const y = make.output<float>(n);
+      auto const copies = static_cast<float>(collective.ranks());
+      make.expect(y, [x, copies](std::size_t i) { return copies * x.seeded(i); });
+      return [&collective, n, x, y](cudaStream_t s) {
+        collective.enqueue(::cuda::stream_ref{s}, x.data(), y.data(), n, comm::reduction::sum);
+      };
+    };
+  };
+  auto const found = compare(ranks, "64 MiB", reduce(count), "1 % more", reduce(more));
+  if (ranks.rank() == 0) { std::cout << found; }  // all ranks have the same verdict
+  // docs: end
+  // `compare_ranks 20` compares equal work 20 times, `compare_ranks 20 more` the above.
+  int const times = argc > 1 ? std::atoi(argv[1]) : 0;
+  for (int i = 0; i < times; ++i) {
+    auto const again = compare(ranks, "a", reduce(count), "b", reduce(argc > 2 ? more : count));
+    if (ranks.rank() == 0) { std::cout << again.findings.at(0).outcome << std::endl; }
+  }
+} catch (std::exception const& error) {
+  std::cerr << error.what() << '\n';
+  return 2;
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// assay-test-flags: -O1
+// assay-test-timeout: 3600
+// Subjects return times that are computed from their rank, so no verdict depends on the machine.
+#include "catch.hpp"
+#include "measure/simulator.hpp"
+#include "support/rank_processes.hpp"
+
+#include <assay/compare/ranks.hpp>
+#include <assay/measure/factorial.hpp>
+#include <assay/report/short_text.hpp>
+#include <assay/stats/random_source.hpp>
+
+#include <signal.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using assay::comparison;
+using assay::options;
+using assay::verdict;
+using assay::test::contains;
+namespace measure = assay::measure;
+namespace benchmark = assay::benchmark;
+
+namespace {
+
+/// What a rank's subjects do besides returning times.
+struct behaviour {
+  int rank = 0;
+  std::function<double(int rank, int variant)> seconds;
+  int wrong = -1;   ///< this rank has a wrong result in the second variant
+  int throws = -1;  ///< this rank throws when the second variant is timed
+  int dies = -1;    ///< this rank is killed there
+};
+
+/// Times with a noise of 0.1 % that follows from the seed.
+class computed final : public measure::subject {
+ public:
+  computed(behaviour how, int variant, measure::epoch const& now)
+      : how_(std::move(how)),
+        variant_(variant),
+        from_(now.seed +
+              static_cast<std::uint64_t>(100 * how_.rank + 10 * variant + now.instance)) {}
+  void warm(int, int) override {}
+  measure::cell time(int, int) override {
+    if (variant_ == 1 && how_.rank == how_.throws) { throw std::runtime_error("no more room"); }
+    if (variant_ == 1 && how_.rank == how_.dies) { ::raise(SIGKILL); }
+    measure::cell made;
+    double const noise = static_cast<double>(from_.below(1000)) * 1e-6;
+    made[measure::clock::wall] = how_.seconds(how_.rank, variant_) * (1 + noise);
+    return made;
+  }
+  std::optional<std::string> verify(int) override {
+    if (variant_ == 1 && how_.rank == how_.wrong) { return "y[3] is 4 and should be 5"; }
+    return {};
+  }
+  measure::checks checked() const override {
+    return how_.rank == 2 ? measure::checks::part : measure::checks::all;
+  }
+  std::vector<std::string> caveats() const override {
+    return {"simulated", "on rank " + std::to_string(how_.rank)};
+  }
+
+ private:
+  behaviour how_;
+  int variant_;
+  assay::stats::random_source from_;
+};
+
+std::vector<measure::variant> two(behaviour const& how) {
+  std::vector<measure::variant> made;
+  for (int v = 0; v < 2; ++v) {
+    measure::variant one;
+    one.label = v == 0 ? "old" : "new";
+    one.build = [how, v](measure::epoch const& now) {
+      return std::make_unique<computed>(how, v, now);
+    };
+    made.push_back(std::move(one));
+  }
+  return made;
+}
+
+/// A job of three ranks that compare; what each rank says by `tell`.
+std::vector<std::string> job(behaviour const& how,
+                             std::function<std::string(comparison const&, int)> const& tell) {
+  benchmark::reserved_port const port;
+  return benchmark::run_ranks(3, [&](int rank) {
+    auto const all =
+        assay::world::meet({.rank = rank, .ranks = 3, .host = "127.0.0.1", .port = port.number()});
+    auto own = how;
+    own.rank = rank;
+    auto const found = measure::measure_together(
+        all, two(own), measure::against_first({"old", "new"}), {.seed = 7, .max_seconds = 600});
+    return tell(found, rank);
+  });
+}
+
+std::string verdict_of(comparison const& found, int) {
+  auto const& one = found.findings.at(0);
+  return std::string{to_string(one.outcome)} + ' ' + std::to_string(one.effect.ratio) + ' ' +
+         std::to_string(one.effect.low) + ' ' + std::to_string(found.seed) + ' ' +
+         found.findings.at(0).contrast_name + ' ' + one.reason + ' ' + found.failure;
+}
+
+}  // namespace
+
+TEST_CASE("all ranks have one verdict, of the slowest rank") {
+  behaviour how;
+  how.seconds = [](int rank, int variant) {  // rank 1 decides, and there new takes 5 % longer
+    return rank == 1 ? 1e-3 * (1 + 0.05 * variant) : 0.5e-3 * (1 - 0.2 * variant);
+  };
+  auto const said = job(how, verdict_of);
+  INFO(said[0] << '\n' << said[1] << '\n' << said[2]);
+  CHECK(said[0] == said[1]);
+  CHECK(said[0] == said[2]);
+  CHECK_THAT(said[0], contains("SLOWER 1.0") && contains(" 7 new against old"));
+  auto const of_0 = job(how, [](comparison const& found, int rank) {
+    if (rank != 0) { return std::string{}; }
+    auto text = std::to_string(found.variants.at(0).on(measure::clock::wall).median) + ' ' +
+                std::string{to_string(*found.variants.at(0).results)};
+    for (auto const& each : found.notes) { text += '|' + each; }
+    for (auto const& each : found.caveats) { text += '|' + each; }
+    return text;
+  })[0];
+  CHECK_THAT(of_0, contains("0.0010") && contains("checked in part") &&
+                       contains("slowest of 3 ranks") && contains("|on rank 2"));
+}
+
+TEST_CASE("a rank that is wrong, throws or ends is named by all") {
+  behaviour how;
+  how.seconds = [](int, int) { return 1e-3; };
+  auto wrong = how, throws = how, dies = how;
+  wrong.wrong = 2;
+  throws.throws = 1;
+  dies.dies = 2;
+  auto const of_wrong = job(wrong, verdict_of);
+  CHECK(of_wrong == std::vector<std::string>(3, of_wrong[0]));
+  CHECK_THAT(of_wrong[0],
+             contains("WRONG ANSWER") && contains("rank 2: y[3] is 4 and should be 5"));
+  auto const of_throws = job(throws, verdict_of);
+  CHECK(of_throws == std::vector<std::string>(3, of_throws[0]));
+  CHECK_THAT(of_throws[0], contains("UNPROVEN") && contains("rank 1: no more room"));
+  auto const of_dies = job(dies, verdict_of);
+  CHECK(of_dies[2] == benchmark::killed);
+  CHECK(of_dies[0] == of_dies[1]);
+  CHECK_THAT(of_dies[0], contains("rank 2 has ended"));
+}
+
+TEST_CASE("ranks that compare different things, and options that cannot be, end all ranks") {
+  benchmark::reserved_port const port;
+  auto const said = [&](std::function<comparison(assay::world const&)> const& call) {
+    return benchmark::run_ranks(2, [&](int rank) {
+      auto const all = assay::world::meet(
+          {.rank = rank, .ranks = 2, .host = "127.0.0.1", .port = port.number()});
+      return assay::report::short_text(call(all));
+    });
+  };
+  auto const nothing = [] {};
+  auto const differ = said([&](assay::world const& all) {
+    return assay::compare(all, "a", nothing, all.rank() == 0 ? "b" : "c", nothing);
+  });
+  CHECK(differ[0] == differ[1]);
+  CHECK_THAT(differ[0], contains("rank 0: rank 1 compares a c\n"));
+  auto const thrown = said(
+      [&](assay::world const& all) { return assay::compare(all, "a", nothing, "a", nothing); });
+  CHECK(thrown[0] == thrown[1]);
+}
+
+TEST_CASE("callables on the host are compared on all ranks") {
+  benchmark::reserved_port const port;
+  auto const said = benchmark::run_ranks(2, [&](int rank) {
+    auto const all =
+        assay::world::meet({.rank = rank, .ranks = 2, .host = "127.0.0.1", .port = port.number()});
+    auto const exchange = [all] {  // each rank waits for the other
+      (void)all.gather("x");
+      (void)all.broadcast("y");
+    };
+    auto const found = assay::compare(all, "once", exchange, "again", exchange,
+                                      options{.max_epochs = 8, .warm_up_seconds = 0.01});
+    return std::string{to_string(found.findings.at(0).outcome)};
+  });
+  CHECK(said[0] == said[1]);
+}
+
+namespace {
+
+/// Ranks on simulated machines of their own.
+class simulated_ranks final : public measure::subject {
+ public:
+  explicit simulated_ranks(std::vector<std::unique_ptr<measure::subject>> ranks)
+      : ranks_(std::move(ranks)) {}
+  void warm(int set, int launches) override {
+    for (auto const& each : ranks_) { each->warm(set, launches); }
+  }
+  measure::cell time(int set, int launches) override {
+    std::vector<measure::cell> of;
+    for (auto const& each : ranks_) { of.push_back(each->time(set, launches)); }
+    return measure::served::slowest(of, measure::clock::wall);
+  }
+  std::optional<std::string> verify(int) override { return {}; }
+
+ private:
+  std::vector<std::unique_ptr<measure::subject>> ranks_;
+};
+
+}  // namespace
+
+TEST_CASE("false alarms stay below 5 % with noise, drift and a slow rank") {
+  auto const seed = assay::test::fresh_seed();
+  INFO("seed " << seed);
+  int const runs = assay::test::simulated_runs(200);
+  for (double const slow : {0.0, 0.02, 0.5}) {  // rank 0 takes longer by this, in both variants
+    int alarms = 0;
+    for (int run = 0; run < runs; ++run) {
+      auto const own = assay::stats::derive_seed(seed, static_cast<std::uint64_t>(run));
+      std::vector<std::vector<measure::variant>> ranks;
+      for (std::uint64_t rank = 0; rank < 4; ++rank) {  // drift and jumps differ between ranks
+        assay::test::noise const under{.name = "rank",
+                                       .outlier_share = 0.01,
+                                       .outlier_size = 0.1,
+                                       .ramp = 0.005 * static_cast<double>(rank),
+                                       .wander = rank == 1 ? 0.003 : 0,
+                                       .two_state = rank == 2 ? 0.01 : 0};
+        double const longer = rank == 0 ? slow : 0;
+        ranks.push_back(
+            assay::test::simulate(under, assay::stats::derive_seed(own, rank), {longer, longer}));
+      }
+      std::vector<measure::variant> both(2);
+      for (std::size_t v = 0; v < 2; ++v) {
+        both[v].label = ranks[0][v].label;
+        both[v].build = [&ranks, v](measure::epoch const& now) {
+          std::vector<std::unique_ptr<measure::subject>> made;
+          for (auto const& each : ranks) { made.push_back(each[v].build(now)); }
+          return std::make_unique<simulated_ranks>(std::move(made));
+        };
+      }
+      auto const found =
+          measure::compare_variants(both, measure::against_first({both[0].label, both[1].label}),
+                                    {.seed = own | 1U, .run_until_sign = true});
+      auto const& effect = found.findings.at(0).effect;
+      alarms += effect.low > 1 || effect.high < 1;
+    }
+    INFO(slow << ": " << alarms << " of " << runs);
+    if (std::getenv("ASSAY_FULL") != nullptr) {
+      std::printf("4 ranks, rank 0 takes %.0f %% longer: %d of %d comparisons exclude 0\n",
+                  100 * slow, alarms, runs);
+    }
+    CHECK(alarms <= runs * (0.05 + assay::test::slack(0.05, runs)));
+  }
+}
