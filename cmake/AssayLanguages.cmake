@@ -121,7 +121,7 @@ endfunction()
 
 option(ASSAY_CHECK_DEVICE_CODE
        "Compile the device code of what only a GPU runs, link and run none of it: half the time" OFF)
-option(ASSAY_GROUP_TESTS "Compile up to 24 tests that g++ compiles as one program" OFF)
+option(ASSAY_GROUP_TESTS "Compile up to 40 tests that g++ compiles as one program" OFF)
 # Puts a file into a unit with others, since compilers take longer over the headers of a file than over its own
 # text. A unit has all headers first, then up to `size` files, each in a namespace of its own, and last at most
 # one file that adds to namespace assay, in no other namespace. Files of one unit have the same `key`. A program

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Compiled for the oldest GPU that CUDA 13 knows: kernels of newer instructions have to compile
-/// there too, since a program is built for all of its architectures.
+/// there too, since a program is built for all of its architectures. kernels.py sees to it that
+/// what a host launches has device code: here of doors whose definitions come from headers.
 #include "../../examples/workloads/matmul.cuh"
 #include "../../examples/workloads/row_gather.cuh"
 #include "../../examples/workloads/scale_add.cuh"
@@ -9,8 +10,14 @@
 #include "../../examples/workloads/transpose.cuh"
 
 #include <assay/comm/all_reduce_kernels.cuh>
+#include <assay/compare.cuh>
 #include <assay/copy/bulk.cuh>
 #include <assay/copy/regular.cuh>
+#include <assay/race.cuh>
+#include <assay/referee.cuh>
+#include <assay/verify.cuh>
+
+#include <cstddef>
 
 namespace assay::test {
 
@@ -36,6 +43,17 @@ void compile_all() {
                               comm::all_reduce_direct<float, 2, copy::regular<>, 512>,
                               comm::all_reduce_direct<float, 2, copy::bulk<>, 512>};
   (void)of_two;
+}
+
+void call_doors() {
+  auto const nothing = [](cudaStream_t) {};
+  compare("a", nothing, "b", nothing);
+  race(space{{"n", {1, 2}}}, [=](point const&) { return nothing; });
+  verify([=](setup& make, std::size_t n) {
+    make.random<float>(n);
+    return nothing;
+  });
+  serve_device_problem({});
 }
 
 }  // namespace assay::test
