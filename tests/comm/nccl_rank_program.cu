@@ -155,4 +155,5 @@ int main(int, char** argv) {
     examples::without_multicast const no_multicast;
     std::cout << all.at(argv[1])(world::from_environment(std::chrono::seconds{60})) << '\n';
   } catch (std::exception const& cause) { std::cout << cause.what() << '\n'; }
+  return 0;
 }
