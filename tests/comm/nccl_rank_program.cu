@@ -20,15 +20,15 @@ using namespace assay;
 
 namespace {
 
-/// This rank's arrays of bytes.
-struct arrays {
-  explicit arrays(std::size_t bytes) {
+/// An input and an output of this rank.
+struct two_buffers {
+  explicit two_buffers(std::size_t bytes) {
     check(cudaMalloc(&in, bytes));
     check(cudaMalloc(&out, bytes));
   }
-  arrays(arrays const&) = delete;
-  arrays& operator=(arrays const&) = delete;
-  ~arrays() {
+  two_buffers(two_buffers const&) = delete;
+  two_buffers& operator=(two_buffers const&) = delete;
+  ~two_buffers() {
     check_noexcept(cudaFree(in));
     check_noexcept(cudaFree(out));
   }
@@ -39,7 +39,7 @@ struct arrays {
 /// Sums and maxima of small whole numbers, which every type has: any order of sums is exact.
 template <class T>
 std::size_t wrong_of(comm::nccl const& by, stream const& on, std::size_t count, bool in_place) {
-  arrays const own{count * sizeof(T)};
+  two_buffers const own{count * sizeof(T)};
   auto const ranks = by.ranks();
   std::size_t wrong = 0;
   for (auto const what : {comm::reduction::sum, comm::reduction::max}) {
@@ -105,7 +105,7 @@ std::string without_rank_1(world const& all, std::function<void()> const& of_ran
   stream const on{by.device()};
   auto wrong = wrong_of<float>(by, on, 4096, false);
   if (wrong != 0) { return "wrong before"; }
-  arrays const own{4096};
+  two_buffers const own{4096};
   if (all.rank() == 1) {
     of_rank_1();
     all.barrier();
@@ -155,4 +155,5 @@ int main(int, char** argv) {
     examples::without_multicast const no_multicast;
     std::cout << all.at(argv[1])(world::from_environment(std::chrono::seconds{60})) << '\n';
   } catch (std::exception const& cause) { std::cout << cause.what() << '\n'; }
+  return 0;
 }
