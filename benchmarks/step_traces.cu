@@ -125,8 +125,11 @@ pair_answer compared(training const& work, double longer) {
   auto const control = records_of(work, 30, 0);
   auto const variant = records_of(work, 40, longer);
   auto const found = trace::unpaired_difference(control, variant);
-  pair_answer said{
-      found.range.of.distinguishable(), found.work.of.distinguishable(), false, false, {}};
+  pair_answer said{trace::beyond_runs(found.range, found),
+                   trace::beyond_runs(found.work, found),
+                   false,
+                   false,
+                   {}};
   said.row = {{"range", document_of(found.range)},
               {"work", document_of(found.work)},
               {"widening", found.range.widening},

@@ -96,6 +96,9 @@ TEST_CASE("runs of 10 and of 20 steps are compared per step") {
   CHECK_THAT(same.diff({}).out, contains("step: 10 steps of a.sqlite") &&
                                     contains("20 steps of b.sqlite") && !contains("Devices:") &&
                                     contains("these two runs"));
+  two_files const a_little{run_of(10, 6000), run_of(20, 6040)};
+  CHECK_THAT(a_little.diff({}).out, contains("not more than runs of one program differ by") &&
+                                        !contains("Devices: kernel"));
   two_files const slower{run_of(10, 6000), run_of(20, 6600)};
   CHECK_THAT(slower.diff({}).out, contains("Devices: kernel gemm: +600.0 ns [+") &&
                                       contains("together at 95 %, each at 99.44 %") &&

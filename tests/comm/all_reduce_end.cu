@@ -54,13 +54,15 @@ TEST_CASE("an engine that ends while its operations run waits for all ranks", "[
   for (auto const how : test::all_algorithms) {
     for (int const late : {0, 1}) {
       INFO(std::string{comm::to_string(how)} << ", rank " << late << " late, seed " << seed);
-      test::world<float> all{2, count, test::checked_options(how)};
+      auto options = test::checked_options(how);
+      options.blocks =
+          8;  // both ranks fit on one device, where the early one waits for the late one
+      test::world<float> all{2, count, options};
       auto const at = all.buffers(0, 0, false);
       auto const& held = all.streams[static_cast<std::size_t>(late)];
       for (int round = 0; round < 10; ++round) {
         all.fill(at, count, seed + static_cast<unsigned>(round));
-        std::optional<comm::all_reduce> ending{std::in_place, test::peers_of(2),
-                                               test::checked_options(how)};
+        std::optional<comm::all_reduce> ending{std::in_place, test::peers_of(2), options};
         ending->prepare<float>();
         gate door{ending->device(late), held};
         for (int rank = 0; rank < 2; ++rank) {

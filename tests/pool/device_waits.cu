@@ -143,6 +143,7 @@ TEST_CASE("mapping and unmapping memory wait for no work of the device") {
 TEST_CASE("a thread that work of the device waits for gets memory while others trim or miss") {
   bool const trims = GENERATE(true, false);
   bool const fixed = GENERATE(true, false);
+  INFO((trims ? "trims" : "misses") << (fixed ? ", all memory from the begin" : ", memory grows"));
   stream const mine{place};
   stream const theirs{place};
   auto pool =
@@ -300,7 +301,8 @@ TEST_CASE("an upstream is called under its device, and may say in CCCL's words t
     pool.deallocate(lane, pool.allocate(lane, 4_MiB), 4_MiB);
     CHECK(test::message_of([&] { pool.allocate(lane, 16_MiB); }).find("mr::pool: no room for") ==
           0);
-    CHECK(pool.trim() == 4_MiB);
+    auto const given_back = seen.left;  // what was missing may have gone back already
+    CHECK(given_back + pool.trim() == 8_MiB);
     pool.deallocate(lane, pool.allocate(lane, 4_MiB), 4_MiB);
   }
   CHECK(seen.left == 8_MiB);

@@ -72,6 +72,30 @@ TEST_CASE("equal runs seldom differ, and a kernel that is 2 % slower is found in
   CHECK(held == 20);
 }
 
+TEST_CASE("what equal runs of one program may differ by is told from more than that") {
+  assay::stats::random_source random{9};
+  auto const of = [&](double slower) {
+    return unpaired_difference(run_of(random, 100), run_of(random, 100, slower));
+  };
+  auto const little = of(1.008);  // of the kernel, 0.3 % of the step
+  CHECK(little.parts.front().of.delta.low > 0);
+  CHECK_FALSE(beyond_runs(little.parts.front(), little));
+  CHECK_FALSE(beyond_runs(little.work, little));
+  auto const more = of(1.02);  // 0.8 % of the step
+  CHECK(more.parts.front().of.name == "gemm");
+  CHECK(beyond_runs(more.parts.front(), more));
+  CHECK_FALSE(beyond_runs(more.work, more));
+  CHECK(beyond_runs(of(1.1).work, more));
+
+  // Time of the host counts as a share of the step, however much it is of itself.
+  step_change call{.of = {}, .factor = {1.2, 1.3, 1.4}};
+  call.of.what = entry_kind::call;
+  call.of.delta = {8'000, 9'000, 10'000};
+  CHECK_FALSE(beyond_runs(call, more));
+  call.of.delta = {-30'000, -20'000, -12'000};
+  CHECK(beyond_runs(call, more));
+}
+
 TEST_CASE("the parts of a step sum up to its work, and names of one side are zero on the other") {
   auto const run = [](std::string const& name, double ns, std::size_t count) {
     steps made(count);

@@ -37,20 +37,24 @@ inline std::string factor_text(stats::interval const& of) {
 }
 
 /// A change with its factor: `+160.0 us [+150.0, +170.0], +2.0 % [+1.9, +2.1]`.
-inline std::string step_change_text(trace::step_change const& each) {
+inline std::string step_change_text(trace::step_change const& each,
+                                    trace::step_difference const& in) {
   if (each.of.delta.low == 0 && each.of.delta.high == 0) { return "no change"; }
   auto const factor = factor_text(each.factor);
   return report::detail::interval_time(each.of.delta) + (factor.empty() ? "" : ", " + factor) +
-         (std::isfinite(each.of.delta.low) && !each.of.distinguishable()
-              ? ", not distinguishable from zero"
-              : "");
+         (!std::isfinite(each.of.delta.low) ? ""
+          : !each.of.distinguishable()      ? ", not distinguishable from zero"
+          : !trace::beyond_runs(each, in)   ? ", not more than runs of one program differ by"
+                                            : "");
 }
 
-/// True for a part that the text names: not small, and not zero by its interval, if it has one.
+/// True for a part that the text names: not small, and larger than runs differ by, as far as its
+/// interval tells, if it has one.
 inline bool is_named(trace::step_change const& each, trace::step_difference const& in) {
   auto const ns = std::abs(each.of.delta_ns());
-  auto const difference = in.work.of.distinguishable() ? std::abs(in.work.of.delta_ns()) : HUGE_VAL;
-  return (each.of.distinguishable() || !in.has_intervals()) && ns > 0 &&
+  auto const difference =
+      trace::beyond_runs(in.work, in) ? std::abs(in.work.of.delta_ns()) : HUGE_VAL;
+  return (trace::beyond_runs(each, in) || !in.has_intervals()) && ns > 0 &&
          (ns >= trace::named_share_of_control * in.work.of.control.ns ||
           ns >= trace::named_share_of_difference * difference);
 }
@@ -71,10 +75,10 @@ inline void add_step_lines(std::vector<std::string>& to, std::vector<trace::step
         {kind, report::detail::change_text(each.of), factor.empty() ? "" : ", " + factor, "."}));
   }
   if (shown < all.size()) {
-    to.push_back(
-        report::detail::counted(static_cast<std::int64_t>(all.size() - shown), others,
-                                others + "s") +
-        (in.has_intervals() ? ": smaller, or not distinguishable from zero." : ": smaller."));
+    to.push_back(report::detail::counted(static_cast<std::int64_t>(all.size() - shown), others,
+                                         others + "s") +
+                 (in.has_intervals() ? ": smaller, or not more than runs of one program differ by."
+                                     : ": smaller."));
   }
 }
 
@@ -102,7 +106,9 @@ inline std::vector<std::string> step_notes(trace::step_difference const& of,
                      " exclude zero."})})};
   lines.push_back(
       "Intervals cover the steps of these two runs. Runs of one program differ by more than their "
-      "steps do: a small difference needs several runs.");
+      "steps do: less than " +
+      report::percent(trace::between_runs, 0) +
+      " of a step, or of a kernel or copy, is not named. A smaller difference needs several runs.");
   if (of.range.widening >= told_widening) {
     lines.push_back(
         "Steps depend on those before them: intervals are wider than those of "
@@ -125,10 +131,10 @@ inline std::vector<std::string> sentences(trace::step_difference const& of,
   std::vector<std::string> lines{
       concat({names.range, ": ", side(of.control, names.control, of.range.of.control.ns), "; ",
               side(of.variant, names.variant, of.range.of.variant.ns), "."}),
-      concat(
-          {"The range, from begin to end on the host: ", detail::step_change_text(of.range), "."}),
+      concat({"The range, from begin to end on the host: ", detail::step_change_text(of.range, of),
+              "."}),
       concat({"Its work, from the first call to the end of the last: ",
-              detail::step_change_text(of.work), of.parts.empty() ? "." : ". Its parts:"})};
+              detail::step_change_text(of.work, of), of.parts.empty() ? "." : ". Its parts:"})};
   detail::add_step_lines(lines, of.parts, of, "", most, "other part");
   detail::add_step_lines(lines, of.calls, of, "Host, in all: ", most, "other call");
   for (auto& each : detail::step_notes(of, names)) { lines.push_back(std::move(each)); }
