@@ -7,6 +7,8 @@
 #include "catch.hpp"
 
 #include <assay/compare.hpp>
+#include <assay/measure/host_subject.hpp>
+#include <assay/report/short_text.hpp>
 #include <assay/report/text.hpp>
 
 #include <algorithm>
