@@ -132,6 +132,28 @@ TEST_CASE("what tracing adds is told for each side, and whose shares it distorts
   CHECK_THAT(told(), contains("to free and locked, so"));
 }
 
+TEST_CASE("batches that take another time beside the other side than in the comparison are named") {
+  auto control = free_variant();
+  auto variant = locked_variant();
+  for (int i = 0; i < 3; ++i) {
+    control.batches.emplace_back().ns = 1500;
+    variant.batches.emplace_back().ns = 4000;
+    for (auto* const side : {&control, &variant}) { side->batches.back().tracing_ns = 0; }
+  }
+  auto const told = [&](double control_seconds, double variant_seconds) {
+    control.seconds = control_seconds;
+    variant.seconds = variant_seconds;
+    return joined(report::sentences(explain_traces(control, variant, {900})));
+  };
+  CHECK_THAT(told(1.5e-6, 3.4e-6), !contains("Beside batches"));
+  CHECK_THAT(
+      told(0.9e-6, 4.1e-6),
+      contains("\nBeside batches of the other side, untraced batches take 1.67 times as long "
+               "with free as in the comparison: the reasons are those of such batches.\n"));
+  CHECK_THAT(told(2e-6, 2e-6), contains("take 0.75 times as long with free, and 2.00 times as long "
+                                        "with locked as in the comparison"));
+}
+
 TEST_CASE("a difference that may be none is said to be so") {
   auto const lines = joined(report::sentences(
       explain_traces(free_variant(), locked_variant(), {-20, -100, 60, "the comparison"})));

@@ -83,8 +83,7 @@ inline void add_step_lines(std::vector<std::string>& to, std::vector<trace::step
 }
 
 /// What the intervals say, and what they do not.
-inline std::vector<std::string> step_notes(trace::step_difference const& of,
-                                           trace::step_labels const& names) {
+inline std::vector<std::string> step_notes(trace::step_difference const& of) {
   auto const count_of = [](trace::step_side const& side) { return report::count(side.steps); };
   if (!of.has_intervals()) {
     return {
@@ -137,7 +136,7 @@ inline std::vector<std::string> sentences(trace::step_difference const& of,
               detail::step_change_text(of.work, of), of.parts.empty() ? "." : ". Its parts:"})};
   detail::add_step_lines(lines, of.parts, of, "", most, "other part");
   detail::add_step_lines(lines, of.calls, of, "Host, in all: ", most, "other call");
-  for (auto& each : detail::step_notes(of, names)) { lines.push_back(std::move(each)); }
+  for (auto& each : detail::step_notes(of)) { lines.push_back(std::move(each)); }
   return lines;
 }
 

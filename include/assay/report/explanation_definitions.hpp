@@ -80,6 +80,22 @@ inline std::string tracing_text(trace::explanation const& of) {
                  ", so shares are those of traced runs, and no bound is read from them."});
 }
 
+/// Where batches take another time beside those of the other side than in the comparison, in which
+/// each side has an epoch's resources to itself, in a sentence; empty where none does.
+inline std::string beside_text(trace::explanation const& of) {
+  constexpr double other_time = 1.2;  // as much as tracing may add
+  std::string text;
+  for (auto const* side : {&of.control, &of.variant}) {
+    auto const ratio = trace::tracing_cost_of(*side).untraced_ns * 1e-9 / side->seconds;
+    if (!(ratio > other_time || ratio < 1 / other_time)) { continue; }
+    text += concat(
+        {text.empty() ? "" : ", and ", fixed(ratio, 2), " times as long with ", side->label});
+  }
+  return text.empty() ? text
+                      : concat({"Beside batches of the other side, untraced batches take ", text,
+                                " as in the comparison: the reasons are those of such batches."});
+}
+
 /// The host time of an item and its parts, in a sentence; empty if there is no profile.
 inline std::string host_split_text(trace::explanation const& of) {
   if (!of.control.submission || !of.variant.submission) { return {}; }
@@ -171,6 +187,7 @@ ASSAY_INLINE std::vector<std::string> sentences(trace::explanation const& of, st
       add(std::move(each));
     }
     add(detail::tracing_text(of));
+    add(detail::beside_text(of));
   }
   auto const control = detail::counters_text(of.control);
   auto const variant = detail::counters_text(of.variant);
