@@ -377,6 +377,18 @@ TEST_CASE("neighbours of any size coalesce") {
   at.leave(at.b, all, 16_MiB);
 }
 
+TEST_CASE("a request above the limit waits for nothing, and one below it for the device") {
+  mr::pool options;
+  options.max_bytes = 16_MiB;
+  bench at{options};
+  CHECK_THROWS_AS(at.pool->allocate(at.a, 17_MiB), mr::out_of_memory);
+  CHECK(at.device.waits == 0);
+  void* const block = at.take(at.a, 8_MiB);
+  CHECK_THROWS_AS(at.pool->allocate(at.b, 16_MiB), mr::out_of_memory);
+  CHECK(at.device.waits == 1);
+  at.leave(at.a, block, 8_MiB);
+}
+
 TEST_CASE("growth asks for less where upstream has less") {
   mr::pool options;
   options.growth_bytes = 48_MiB;

@@ -190,7 +190,8 @@ class pool_core : pool_parts<Backend> {
       {
         turn const now{*this};
         if (auto const found = take(stream, class_index, again)) { return found; }
-        if (again) {
+        // No wait makes room for a block above the limit.
+        if (again || size_class::bytes(class_index) > options_.max_bytes) {
           throw out_of_memory("mr::pool: no room for " +
                               describe_bytes(size_class::bytes(class_index)) + ": " +
                               central_.state(captures_.untold().blocks.size()));
