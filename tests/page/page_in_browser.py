@@ -3,7 +3,7 @@
 
 page_in_browser.py ASSAY_REPORT [--maker PROGRAM] [--pages PROGRAM] [--screenshots FOLDER] [FILE.json...]
 
-The maker is the test that writes a record with traces, since no committed comparison has any. The other program is the test that
+The maker is the test that writes a record with traces of all kinds. The other program is the test that
 writes pages of `trace_stats`.
 
 Exit code 77, with the reason, where there is no Chromium.

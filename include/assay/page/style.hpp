@@ -157,9 +157,12 @@ const show = (from, begin, width) => {
         : ns >= 1e3 ? plain(ns / 1e3, 3) + "us" : plain(ns, 3) + "ns");
     ticks.forEach((tick, i) => {
       tick.dataset.whole ??= tick.textContent;
+      const place = parseFloat(tick.getAttribute("x")) / 100;
       tick.textContent = width === whole ? tick.dataset.whole
           : i === 0 ? plain(begin * Number(view.dataset.factor), 6)
-          : distance(parseFloat(tick.getAttribute("x")) / 100 * width);
+          : distance(place * width);
+      // A distance is longer than a time, and ends at the chart's edge.
+      tick.style.textAnchor = width < whole && place > 0.9 ? "end" : "";
     });
   }
 };
