@@ -162,7 +162,7 @@ const show = (from, begin, width) => {
           : i === 0 ? plain(begin * Number(view.dataset.factor), 6)
           : distance(place * width);
       // A distance is longer than a time, and ends at the chart's edge.
-      tick.style.textAnchor = width < whole && place > 0.9 ? "end" : "";
+      tick.style.textAnchor = place > 0.9 ? (width === whole ? "" : "end") : "";
     });
   }
 };
