@@ -14,21 +14,15 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "measure/virtual_clock.hpp"
 
 using namespace assay;
+using assay::test::virtual_clock;
 using measure::clock;
 
 namespace {
 
 measure::contrast const b_against_a{"b against a", measure::contrast::kind::difference, {-1, 1}};
-
-/// A clock that only subjects move on, so that a seed repeats a comparison.
-struct virtual_clock {
-  using duration = std::chrono::duration<double>;
-  using time_point = std::chrono::time_point<virtual_clock, duration>;
-  inline static double seconds = 0;
-  static time_point now() { return time_point{duration{seconds}}; }
-};
 
 /// A cell of n launches takes `per_cell + n * per_launch`, with noise that is a share of it.
 struct costs {

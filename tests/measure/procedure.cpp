@@ -29,8 +29,10 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "measure/virtual_clock.hpp"
 
 using namespace assay;
+using assay::test::virtual_clock;
 using measure::clock;
 using measure::verdict;
 
@@ -38,14 +40,6 @@ namespace {
 
 double const not_a_number = std::numeric_limits<double>::quiet_NaN();
 measure::contrast const b_against_a{"b against a", measure::contrast::kind::difference, {-1, 1}};
-
-/// A clock that only subjects move on.
-struct virtual_clock {
-  using duration = std::chrono::duration<double>;
-  using time_point = std::chrono::time_point<virtual_clock, duration>;
-  inline static double seconds = 0;
-  static time_point now() { return time_point{duration{seconds}}; }
-};
 
 /// A bench of subjects that do as they are told and leave a record.
 struct bench {

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool's logic over a device made of clocks, which knows exactly what precedes what.
 #include "catch.hpp"
+#include "pool/pool_bench.hpp"
 #include "pool/pool_storm.hpp"
 
 #include <assay/core/units.hpp>
@@ -23,40 +24,8 @@ using namespace assay;
 using namespace assay::literals;
 using assay::test::fake_backend;
 using assay::test::fake_device;
+using bench = assay::test::pool_bench;
 using core = mr::pool_core<fake_backend>;
-
-namespace {
-
-/// A pool on a fake device, two streams, and blocks that are used when they are taken and left.
-struct bench {
-  explicit bench(mr::pool options = {}, unsigned ready_every = 0)
-      : pool(std::in_place, fake_backend{&device, ready_every}, options) {}
-
-  void* take(int stream, std::size_t bytes) {
-    void* const block = pool->allocate(stream, bytes);
-    device.take(stream, block, bytes, ++tags);
-    tag_of[block] = tags;
-    return block;
-  }
-  void leave(int stream, void* block, std::size_t bytes) {
-    device.leave(stream, block, bytes, tag_of.at(block));
-    pool->deallocate(stream, block, bytes);
-  }
-  std::uint64_t live() { return pool->stats().live_bytes; }
-
-  fake_device device{64_MiB};
-  int a = device.create();
-  int b = device.create();
-  std::uint32_t tags = 0;
-  std::map<void*, std::uint32_t> tag_of;
-  std::optional<core> pool;
-};
-
-mr::pool fixed(std::size_t bytes) {
-  return {.initial_bytes = bytes, .max_bytes = bytes, .growth_bytes = 2_MiB};
-}
-
-}  // namespace
 
 TEST_CASE("a size class holds its request and wastes at most an eighth, or less than a granule") {
   auto const seed = test::fresh_seed();
@@ -116,7 +85,7 @@ TEST_CASE("zero bytes are a null block that may be given back") {
 }
 
 TEST_CASE("a block taken from another stream costs one event, and the next ones none") {
-  auto options = fixed(8_MiB);
+  auto options = test::fixed_pool(8_MiB);
   options.trust_handles = true;
   bench at{options};
   std::vector<void*> blocks;
@@ -135,7 +104,7 @@ TEST_CASE("a block taken from another stream costs one event, and the next ones 
 }
 
 TEST_CASE("a new stream with the handle of a released one starts without its predecessor's order") {
-  bench at{fixed(8_MiB), 1};
+  bench at{test::fixed_pool(8_MiB), 1};
   std::vector<void*> blocks;
   for (int i = 0; i < 4; ++i) { blocks.push_back(at.take(at.a, 2_MiB)); }
   for (void* const block : blocks) { at.leave(at.a, block, 2_MiB); }
@@ -149,7 +118,7 @@ TEST_CASE("a new stream with the handle of a released one starts without its pre
 }
 
 TEST_CASE("a new stream with an old handle gets none of the blocks that the old one left") {
-  bench at{fixed(6_MiB)};
+  bench at{test::fixed_pool(6_MiB)};
   void* const block = at.take(at.a, 2_MiB);
   void* const other = at.take(at.b, 2_MiB);
   at.leave(at.a, block, 2_MiB);
@@ -206,7 +175,7 @@ TEST_CASE("threads that come and go leave at most twice of what they had") {
 }
 
 TEST_CASE("streams that live on record events only while others miss their blocks") {
-  bench at{fixed(16_MiB)};
+  bench at{test::fixed_pool(16_MiB)};
   for (int i = 0; i < 100; ++i) { at.leave(at.a, at.take(at.a, 2_MiB), 2_MiB); }
   CHECK(at.device.records == 0);
   at.leave(at.b, at.take(at.b, 2_MiB), 2_MiB);
@@ -251,7 +220,7 @@ TEST_CASE("blocks that some streams allocate and others free need little more th
 }
 
 TEST_CASE("other threads give blocks back without losing any") {
-  bench at{fixed(16_MiB)};
+  bench at{test::fixed_pool(16_MiB)};
   std::vector<void*> blocks;
   for (int i = 0; i < 1000; ++i) { blocks.push_back(at.take(at.a, 4_KiB)); }
   std::thread other{[&] {
@@ -284,7 +253,7 @@ TEST_CASE("counts taken while blocks go from stream to stream have no block that
 }
 
 TEST_CASE("what a thread's default stream kept is found again after the thread has gone") {
-  bench at{fixed(4_MiB)};
+  bench at{test::fixed_pool(4_MiB)};
   int const own = fake_device::per_thread_handle;
   std::thread other{[&] { at.leave(own, at.take(own, 4_MiB), 4_MiB); }};
   other.join();
@@ -294,7 +263,7 @@ TEST_CASE("what a thread's default stream kept is found again after the thread h
 }
 
 TEST_CASE("a thread's default stream is not taken for that of the thread it follows") {
-  bench at{fixed(4_MiB)};
+  bench at{test::fixed_pool(4_MiB)};
   int const own = fake_device::per_thread_handle;
   std::size_t first = 0, second = 0;
   std::thread{[&] {
@@ -310,7 +279,7 @@ TEST_CASE("a thread's default stream is not taken for that of the thread it foll
 }
 
 TEST_CASE("what is freed on a new stream is not kept for the one that had its handle") {
-  auto options = fixed(2_MiB);
+  auto options = test::fixed_pool(2_MiB);
   options.trust_handles = true;
   bench at{options};
   for (int i = 0; i < 200; ++i) { at.leave(at.a, at.take(at.a, 2_MiB), 2_MiB); }
@@ -328,11 +297,11 @@ TEST_CASE("what is freed on a new stream is not kept for the one that had its ha
 }
 
 TEST_CASE("a pool is not taken for a former one at its address") {
-  bench at{fixed(4_MiB)};
+  bench at{test::fixed_pool(4_MiB)};
   for (int i = 0; i < 200; ++i) { at.leave(at.a, at.take(at.a, 4_KiB), 4_KiB); }
   auto const* const address = &*at.pool;
   at.pool.reset();
-  at.pool.emplace(fake_backend{&at.device}, fixed(4_MiB));
+  at.pool.emplace(fake_backend{&at.device}, test::fixed_pool(4_MiB));
   REQUIRE(&*at.pool == address);
   at.leave(at.a, at.take(at.a, 4_KiB), 4_KiB);
   CHECK(at.pool->stats().allocations == 1);
@@ -340,7 +309,7 @@ TEST_CASE("a pool is not taken for a former one at its address") {
 }
 
 TEST_CASE("a thread keeps its streams apart, and two pools too") {
-  bench at{fixed(4_MiB)}, other{fixed(4_MiB)};
+  bench at{test::fixed_pool(4_MiB)}, other{test::fixed_pool(4_MiB)};
   REQUIRE(at.a == other.a);
   for (int i = 0; i < 500; ++i) {
     int const stream = i % 3 == 0 ? at.b : at.a;
@@ -355,7 +324,7 @@ TEST_CASE("a thread keeps its streams apart, and two pools too") {
 }
 
 TEST_CASE("streams keep at most their cache, and the heap passes on the rest") {
-  auto options = fixed(32_MiB);
+  auto options = test::fixed_pool(32_MiB);
   options.stream_cache_bytes = 4_MiB;
   bench at{options};
   std::vector<void*> blocks;
@@ -368,7 +337,7 @@ TEST_CASE("streams keep at most their cache, and the heap passes on the rest") {
 }
 
 TEST_CASE("neighbours of any size coalesce") {
-  bench at{fixed(16_MiB)};
+  bench at{test::fixed_pool(16_MiB)};
   std::vector<void*> blocks;
   for (int i = 0; i < 4096; ++i) { blocks.push_back(at.take(at.a, 4_KiB)); }
   for (void* const block : blocks) { at.leave(at.a, block, 4_KiB); }
@@ -421,7 +390,7 @@ TEST_CASE("chunks that fit nothing are returned for one that does") {
 }
 
 TEST_CASE("when nothing helps, the message tells the state") {
-  bench at{fixed(8_MiB)};
+  bench at{test::fixed_pool(8_MiB)};
   (void)at.take(at.a, 3_MiB);
   CHECK(test::message_of([&] { at.take(at.b, 6_MiB); }) ==
         "mr::pool: no room for 6 MiB: 8 MiB reserved of at most 8 MiB, 3 MiB in use, 0 bytes kept "
@@ -432,7 +401,7 @@ TEST_CASE("when nothing helps, the message tells the state") {
   (void)at.take(at.b, 5_MiB);  // it still works
   CHECK(at.device.violations == 0);
 
-  CHECK(test::message_of([] { bench const too_much{fixed(66_MiB)}; }) ==
+  CHECK(test::message_of([] { bench const too_much{test::fixed_pool(66_MiB)}; }) ==
         "mr::pool: the card has no room for the initial 66 MiB");
   bench unbounded;
   CHECK(test::message_of([&] { unbounded.take(unbounded.a, 66_MiB); }) ==
@@ -441,7 +410,7 @@ TEST_CASE("when nothing helps, the message tells the state") {
 }
 
 TEST_CASE("blocks of a captured graph are nobody else's until the graph has gone") {
-  bench at{fixed(8_MiB)};
+  bench at{test::fixed_pool(8_MiB)};
   at.leave(at.a, at.take(at.a, 2_MiB), 2_MiB);
   auto graph = at.pool->begin_capture(at.a);
   at.device.begin_capture(at.a);
@@ -475,7 +444,7 @@ TEST_CASE("blocks of a captured graph are nobody else's until the graph has gone
 }
 
 TEST_CASE("captures on two streams at once get memory whose use is over, and none is spoilt") {
-  bench at{fixed(16_MiB)};
+  bench at{test::fixed_pool(16_MiB)};
   int const other = at.device.create();
   at.leave(other, at.take(other, 8_MiB), 8_MiB);
   at.pool->release(other);
@@ -499,7 +468,7 @@ TEST_CASE("captures on two streams at once get memory whose use is over, and non
 }
 
 TEST_CASE("what a capture needs is waited for where upstream has no more") {
-  bench at{fixed(8_MiB)};
+  bench at{test::fixed_pool(8_MiB)};
   auto graph = at.pool->begin_capture(at.a);
   at.device.begin_capture(at.a);
   at.leave(at.b, at.take(at.b, 8_MiB), 8_MiB);  // no event covers this one yet
@@ -517,7 +486,7 @@ TEST_CASE("what a capture needs is waited for where upstream has no more") {
 
 TEST_CASE("blocks of a graph that has gone serve others while another stream is captured") {
   bool const told = GENERATE(true, false);  // whether the pool was told of the other capture
-  bench at{fixed(4_MiB)};
+  bench at{test::fixed_pool(4_MiB)};
   int const elsewhere = told ? at.b : at.device.create();
   at.leave(at.b, at.take(at.b, 256), 256);
   auto graph = at.pool->begin_capture(at.a);
@@ -542,7 +511,7 @@ TEST_CASE("blocks of a graph that has gone serve others while another stream is 
 }
 
 TEST_CASE("a capture that one thread began serves another, which has not met the stream") {
-  bench at{fixed(8_MiB)};
+  bench at{test::fixed_pool(8_MiB)};
   auto graph = at.pool->begin_capture(at.a);
   at.device.begin_capture(at.a);  // from here the stream cannot be identified
   void* block = nullptr;
@@ -563,7 +532,7 @@ TEST_CASE("a capture that one thread began serves another, which has not met the
 
 TEST_CASE("a block that a capture gives back is the graph's, also if it is from before") {
   bool const told = GENERATE(true, false);
-  bench at{fixed(told ? 6_MiB : 4_MiB), 1};
+  bench at{test::fixed_pool(told ? 6_MiB : 4_MiB), 1};
   void* const before = at.take(at.a, 2_MiB);
   auto hold = told ? at.pool->begin_capture(at.a) : nullptr;
   at.device.begin_capture(at.a);
@@ -591,7 +560,7 @@ TEST_CASE("a block that a capture gives back is the graph's, also if it is from 
 }
 
 TEST_CASE("a captured stream that the pool was not told of gets no block, and keeps its capture") {
-  bench at{fixed(8_MiB)};
+  bench at{test::fixed_pool(8_MiB)};
   at.leave(at.a, at.take(at.a, 2_MiB), 2_MiB);
   void* const ordinary = at.take(at.b, 1_MiB);
   std::string const refused =
@@ -619,7 +588,7 @@ TEST_CASE("a captured stream that the pool was not told of gets no block, and ke
 
 TEST_CASE("while one thread waits for the device the pool serves others") {
   bool const trims = GENERATE(true, false);
-  bench at{fixed(4_MiB)};
+  bench at{test::fixed_pool(4_MiB)};
   void* const small = at.take(at.b, 4_KiB);
   at.leave(at.a, at.take(at.a, 2_MiB), 2_MiB);
   std::future<void> other;
@@ -642,7 +611,7 @@ TEST_CASE("while one thread waits for the device the pool serves others") {
 }
 
 TEST_CASE("threads that wait for the device at once both get what the wait makes free") {
-  bench at{fixed(4_MiB)};
+  bench at{test::fixed_pool(4_MiB)};
   auto graph = at.pool->begin_capture(at.a);
   for (int i = 0; i < 4; ++i) { (void)at.pool->allocate(at.a, 1_MiB); }
   for (auto const& [address, block] : graph->blocks) {
@@ -777,7 +746,7 @@ TEST_CASE("a capture gets memory of a range that growth extends in vain") {
 }
 
 TEST_CASE("a stream of another device is refused, and nothing is lost") {
-  bench at{fixed(4_MiB)};
+  bench at{test::fixed_pool(4_MiB)};
   at.device.foreign.insert(at.b);
   CHECK(test::message_of([&] { at.pool->allocate(at.b, 1_MiB); }) == "of another device");
   void* const all = at.take(at.a, 4_MiB);
@@ -786,7 +755,7 @@ TEST_CASE("a stream of another device is refused, and nothing is lost") {
 }
 
 TEST_CASE("alignments above that of blocks are kept, and the blocks come back") {
-  bench at{fixed(4_MiB)};
+  bench at{test::fixed_pool(4_MiB)};
   std::size_t const alignment = GENERATE(512, 4096, 1 << 20);
   mr::over_aligned<core> aligned;
   for (int i = 0; i < 100; ++i) {
@@ -844,7 +813,7 @@ TEST_CASE("chunks side by side hold blocks that none of them could") {
 }
 
 TEST_CASE("what slabs have not used serves large blocks where there is no more memory") {
-  bench at{fixed(8_MiB)};
+  bench at{test::fixed_pool(8_MiB)};
   void* const small = at.take(at.a, 200_KiB);
   void* const large = at.take(at.a, 6_MiB);
   CHECK(at.pool->stats().reserved_bytes == 8_MiB);
@@ -943,7 +912,7 @@ TEST_CASE("trim returns the pages beside a live block, and those that slabs have
 }
 
 TEST_CASE("a block that outlives its graph stays live") {
-  bench at{fixed(4_MiB)};
+  bench at{test::fixed_pool(4_MiB)};
   auto graph = at.pool->begin_capture(at.a);
   void* const block = at.pool->allocate(at.a, 2_MiB);
   at.pool->drop_capture(*graph);
@@ -956,7 +925,7 @@ TEST_CASE("a block that outlives its graph stays live") {
 }
 
 TEST_CASE("an initial size that is no whole page stays within the most") {
-  bench at{fixed(3_MiB)};
+  bench at{test::fixed_pool(3_MiB)};
   CHECK(at.pool->stats().reserved_bytes == 2_MiB);
   CHECK_THROWS_AS(at.pool->allocate(at.a, 3_MiB), mr::out_of_memory);
 }

@@ -3,7 +3,7 @@
 // What docs/pool.md promises: blocks of graphs, frees that fail, waits beside other threads, the
 // legacy default stream, forks, and the end of the process.
 #include "catch.hpp"
-#include "pool/fake_device.hpp"
+#include "pool/pool_bench.hpp"
 
 #include <assay/core/units.hpp>
 #include <assay/memory/checked.hpp>
@@ -26,50 +26,24 @@ using namespace assay;
 using namespace assay::literals;
 using assay::test::fake_backend;
 using assay::test::fake_device;
+using bench = assay::test::pool_bench;
 using core = mr::pool_core<fake_backend>;
 
 namespace {
 
-mr::pool fixed(std::size_t bytes) {
-  return {.initial_bytes = bytes, .max_bytes = bytes, .growth_bytes = 2_MiB};
+/// True if the pool hands the block out when it hands out all it has.
+bool hands_out(bench& at, void* wanted, std::size_t bytes) {
+  bool found = false;
+  std::vector<void*> all;
+  try {
+    for (;;) {
+      all.push_back(at.pool->allocate(at.c, bytes));
+      found = found || all.back() == wanted;
+    }
+  } catch (mr::out_of_memory const&) {}
+  for (void* const each : all) { at.pool->deallocate(at.c, each, bytes); }
+  return found;
 }
-
-struct bench {
-  explicit bench(mr::pool const& options, unsigned ready_every = 0)
-      : pool(std::in_place, fake_backend{&device, ready_every}, options) {}
-
-  void* take(int stream, std::size_t bytes) {
-    void* const block = pool->allocate(stream, bytes);
-    device.take(stream, block, bytes, ++tags);
-    tag_of[block] = tags;
-    return block;
-  }
-  void leave(int stream, void* block, std::size_t bytes) {
-    device.leave(stream, block, bytes, tag_of.at(block));
-    pool->deallocate(stream, block, bytes);
-  }
-  /// True if the pool hands the block out when it hands out all it has.
-  bool hands_out(void* wanted, std::size_t bytes) {
-    bool found = false;
-    std::vector<void*> all;
-    try {
-      for (;;) {
-        all.push_back(pool->allocate(c, bytes));
-        found = found || all.back() == wanted;
-      }
-    } catch (mr::out_of_memory const&) {}
-    for (void* const each : all) { pool->deallocate(c, each, bytes); }
-    return found;
-  }
-
-  fake_device device{64_MiB};
-  int a = device.create();
-  int b = device.create();
-  int c = device.create();
-  std::uint32_t tags = 0;
-  std::map<void*, std::uint32_t> tag_of;
-  std::optional<core> pool;
-};
 
 /// The pool as a resource.
 struct handle {
@@ -91,7 +65,7 @@ bool gets_through(std::function<void()> call, std::future<void>& running) {
 }  // namespace
 
 TEST_CASE("a block of a capture that the pool was not told of joins no other hold") {
-  bench at{fixed(8_MiB)};
+  bench at{test::fixed_pool(8_MiB)};
   void* const block = at.take(at.b, 1_MiB);
   auto hold = at.pool->begin_capture(at.a);
   at.device.begin_capture(at.b);
@@ -99,7 +73,7 @@ TEST_CASE("a block of a capture that the pool was not told of joins no other hol
   at.device.end_capture(at.b);
   at.pool->end_capture(*hold);
   at.pool->drop_capture(*hold);
-  CHECK_FALSE(at.hands_out(block, 1_MiB));
+  CHECK_FALSE(hands_out(at, block, 1_MiB));
   CHECK(at.pool->stats().live_bytes == 0);
   CHECK(*at.pool->stats().late_frees == 0);
   CHECK(at.device.spoilt == 0);
@@ -108,7 +82,7 @@ TEST_CASE("a block of a capture that the pool was not told of joins no other hol
 TEST_CASE("a block that several graphs use is free when the last of them has gone") {
   bool const first_goes_first = GENERATE(true, false);
   bool const told = GENERATE(true, false);  // of the second capture
-  bench at{fixed(8_MiB)};
+  bench at{test::fixed_pool(8_MiB)};
   auto first = at.pool->begin_capture(at.a);
   void* const block = at.pool->allocate(at.a, 1_MiB);
   at.pool->end_capture(*first);
@@ -118,23 +92,23 @@ TEST_CASE("a block that several graphs use is free when the last of them has gon
   at.device.end_capture(at.b);
   if (told) { at.pool->end_capture(*second); }
   CHECK(at.pool->stats().live_bytes == 0);
-  CHECK_FALSE(at.hands_out(block, 1_MiB));
+  CHECK_FALSE(hands_out(at, block, 1_MiB));
   if (!told) {
     at.pool->drop_capture(*first);
-    CHECK_FALSE(at.hands_out(block, 1_MiB));
+    CHECK_FALSE(hands_out(at, block, 1_MiB));
     return;
   }
   auto const& goes = first_goes_first ? first : second;
   at.pool->drop_capture(*goes);
-  CHECK_FALSE(at.hands_out(block, 1_MiB));
+  CHECK_FALSE(hands_out(at, block, 1_MiB));
   at.pool->drop_capture(*(first_goes_first ? second : first));
-  CHECK(at.hands_out(block, 1_MiB));
+  CHECK(hands_out(at, block, 1_MiB));
 }
 
 TEST_CASE(
     "blocks given back on a stream of another device wait for both devices, and are told of") {
   fake_device device{64_MiB};
-  auto const pool = std::make_shared<core>(fake_backend{&device, 1}, fixed(8_MiB));
+  auto const pool = std::make_shared<core>(fake_backend{&device, 1}, test::fixed_pool(8_MiB));
   mr::checked_resource<handle> memory{handle{pool}};
   int const own = device.create();
   int const peer = device.create();
@@ -163,14 +137,14 @@ TEST_CASE(
 }
 
 TEST_CASE("a free that fails while its stream is captured stays with the graph") {
-  bench at{fixed(8_MiB)};
+  bench at{test::fixed_pool(8_MiB)};
   void* const block = at.take(at.a, 1_MiB);
   at.device.begin_capture(at.a);
   at.device.fail_at = at.device.calls + 1;  // whether it is captured
   at.pool->deallocate(at.a, block, 1_MiB);
   at.device.end_capture(at.a);
   CHECK(*at.pool->stats().late_frees == 1);
-  CHECK_FALSE(at.hands_out(block, 1_MiB));
+  CHECK_FALSE(hands_out(at, block, 1_MiB));
 }
 
 // The thread that is waited for stands for one that a host callback of the device's work waits for.
@@ -178,7 +152,7 @@ TEST_CASE("an allocation for which there is memory waits for no other thread's w
   bool const trims = GENERATE(true, false);  // or asks for too much
   std::size_t const bytes = GENERATE(std::size_t{2_MiB}, std::size_t{64_KiB});
   bool const trusted = GENERATE(false, true);
-  auto options = fixed(8_MiB);
+  auto options = test::fixed_pool(8_MiB);
   options.trust_handles = trusted;
   bench at{options};
   void* const kept = at.take(at.b, 1_MiB);
@@ -218,7 +192,7 @@ TEST_CASE("an allocation for which there is memory waits for no other thread's w
 
 TEST_CASE("memory that is ready stays ready beside blocks that are busy") {
   bool const captures = GENERATE(true, false);
-  auto options = fixed(8_MiB);
+  auto options = test::fixed_pool(8_MiB);
   options.stream_cache_bytes = 0;
   bench at{options};
   at.leave(at.c, at.take(at.c, 1_MiB), 1_MiB);  // behind an event that has not passed
@@ -242,7 +216,7 @@ TEST_CASE("memory that is ready stays ready beside blocks that are busy") {
 TEST_CASE("the legacy default stream gives blocks back beside a capture that it could end") {
   int const legacy = fake_device::legacy_handle;
   bool const known = GENERATE(true, false);
-  bench at{fixed(4_MiB)};
+  bench at{test::fixed_pool(4_MiB)};
   if (known) { at.leave(legacy, at.take(legacy, 4_KiB), 4_KiB); }
   void* const block = known ? at.take(legacy, 1_MiB) : at.take(at.a, 1_MiB);
   void* const small = at.take(at.a, 4_KiB);
@@ -270,7 +244,7 @@ TEST_CASE("the legacy default stream gives blocks back beside a capture that it 
 
 TEST_CASE("a child of a fork is refused by name, and leaves the memory to its parent") {
   bool const trusted = GENERATE(false, true);
-  auto options = fixed(4_MiB);
+  auto options = test::fixed_pool(4_MiB);
   options.trust_handles = trusted;
   bench at{options};
   void* const live = at.take(at.a, 4_KiB);

@@ -128,11 +128,12 @@ class workspace {
     });
   }
 
-  /// Waits once for all work of the device; the error of a device that has failed.
-  /// `cudaDeviceSynchronize` would end the captures of other threads. `cudaFree` waits as well and,
-  /// in the relaxed mode, ends none.
+  /// Waits for all work of the device; the error of a device that has failed.
   cudaError_t wait() noexcept {
-    return on_device([this] { return cudaFree(token_.release()); });
+    return on_device([this] {
+      wait_for_device(place_, token_.release());
+      return cudaSuccess;
+    });
   }
 
   std::byte* base() const noexcept { return static_cast<std::byte*>(block_.get()); }

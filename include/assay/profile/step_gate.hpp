@@ -15,6 +15,7 @@
 #include <assay/trace/strings.hpp>
 #include <assay/trace/view.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -119,9 +120,10 @@ struct judged_gate {
   double widening = 1;  ///< of the interval, since steps depend on those before them
 };
 
-/// A gate fails where the whole interval of the factor lies beyond the margin, and passes where the
-/// whole interval lies below. Of `gates` gates, one or more fail by chance with a probability of at
-/// most alpha / 2. Without an interval the answer is `unproven`.
+/// A gate fails where the whole interval of the factor lies beyond the margin, and beyond what runs
+/// of one program differ by. It passes where the whole interval lies below the margin. Of `gates`
+/// gates, one or more fail by chance with a probability of at most alpha / 2. Without an interval
+/// the answer is `unproven`.
 inline judged_gate judge(step_gate const& gate, std::size_t gates, double alpha = 0.05) {
   auto const critical = stats::rank_sum_critical_value(
       static_cast<std::int64_t>(gate.control.size()),
@@ -133,7 +135,8 @@ inline judged_gate judge(step_gate const& gate, std::size_t gates, double alpha 
       gate_outcome::unproven, widening};
   if (critical < 0) { return made; }
   auto const limit = 1 + gate.margin;
-  made.outcome = made.factor.low > limit     ? gate_outcome::fails
+  auto const surely = std::max(limit, 1 + trace::between_runs);
+  made.outcome = made.factor.low > surely    ? gate_outcome::fails
                  : made.factor.high <= limit ? gate_outcome::passes
                                              : gate_outcome::inconclusive;
   return made;
@@ -154,7 +157,10 @@ inline std::string gate_text(judged_gate const& of, std::int64_t needed) {
     case gate_outcome::fails:
       return concat({gate.text, ": FAILS: ", found, "."});
     case gate_outcome::inconclusive:
-      return concat({gate.text, ": INCONCLUSIVE: ", found, "; record more steps."});
+      return concat({gate.text, ": INCONCLUSIVE: ", found,
+                     of.factor.low > 1 + gate.margin
+                         ? ", not more than runs of one program differ by; record several runs."
+                         : "; record more steps."});
     default:
       return concat({gate.text, ": UNPROVEN: no interval: ", std::to_string(gate.control.size()),
                      " and ", std::to_string(gate.variant.size()), " steps are too few, ",
