@@ -35,9 +35,10 @@ class tried {
     std::filesystem::remove(path);
     std::ostringstream text;
     text << found;
-    INFO(text.str());
-    CHECK(found.charges.size() <= 1);
-    CHECK(report::json_line(found).find('\n') == std::string::npos);
+    auto const line = report::json_line(found);
+    // No CHECK here: on one in a member of this class nvcc 13.0 never ends, with Catch2 3.4.
+    if (found.charges.size() > 1) { FAIL("more than one charge: " << text.str()); }
+    if (line.find('\n') != std::string::npos) { FAIL("not one line: " << line); }
     return found;
   }
 
