@@ -47,8 +47,9 @@ class device_paths : public device_bench<T, test::fake_task_link, test::fake_mem
       : device_bench<T, test::fake_task_link, test::fake_memory>(
             test::fake_task_link{test::the_device()}, test::the_device().caller(),
             test::fake_memory{&test::the_device()}) {}
-  void describe(measurements& to) const { to.device = "a fake"; }
-  static std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed, double share) {
+  void describe(measurements& to) const override { to.device = "a fake"; }
+  std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed,
+                                                          double share) const override {
     return std::make_shared<test::fake_store>(seed, share);
   }
 };

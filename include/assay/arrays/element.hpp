@@ -7,9 +7,9 @@
 #include <assay/core/random.hpp>
 
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 namespace assay::arrays {
 
@@ -159,56 +159,29 @@ constexpr any_range erase(multiples<T> of) noexcept {
 /// unsigned integers of one size have the same random bits, so eight types of ranges serve all.
 template <class Body>
 decltype(auto) with_range(any_range const& of, Body&& body) {
-  auto const floating = [&]<class T>(T) {
-    if (of.is_multiples) {
+  return with_type(of.type, [&]<class T>(T) {
+    if constexpr (small_floating<T>) {
+      return body(narrowed<typename T::bits_type>{
+          {from_bits<float>(of.low), from_bits<float>(of.high)}, of.format});
+    } else if constexpr (std::is_floating_point_v<T>) {
+      if (!of.is_multiples) {
+        return body(uniform<T>{from_bits<T>(of.low), from_bits<T>(of.high)});
+      }
       return body(multiples<T>{{from_bits<std::int32_t>(of.low), from_bits<std::int32_t>(of.high)},
                                from_bits<T>(of.unit)});
+    } else {
+      return body(
+          uniform<bits_of<T>>{static_cast<bits_of<T>>(of.low), static_cast<bits_of<T>>(of.high)});
     }
-    return body(uniform<T>{from_bits<T>(of.low), from_bits<T>(of.high)});
-  };
-  auto const integer = [&]<class T>(T) {
-    return body(uniform<T>{static_cast<T>(of.low), static_cast<T>(of.high)});
-  };
-  auto const small = [&]<class T>(T) {
-    return body(narrowed<T>{{from_bits<float>(of.low), from_bits<float>(of.high)}, of.format});
-  };
-  switch (of.type) {
-    case element::f16:
-    case element::bf16:
-      return small(std::uint16_t{});
-    case element::e4m3:
-    case element::e5m2:
-      return small(std::uint8_t{});
-    case element::f32:
-      return floating(float{});
-    case element::f64:
-      return floating(double{});
-    case element::u8:
-    case element::i8:
-      return integer(std::uint8_t{});
-    case element::u16:
-    case element::i16:
-      return integer(std::uint16_t{});
-    case element::u32:
-    case element::i32:
-      return integer(std::uint32_t{});
-    default:
-      return integer(std::uint64_t{});
-  }
+  });
 }
 
 /// The draw that selects a number from a range of each kind.
-template <class Range>
-struct draw_for;
 template <class T>
-struct draw_for<uniform<T>> {
-  using type = uniform_draw<T>;
-};
+uniform_draw<T> draw_for(uniform<T> const&);
 template <class T>
-struct draw_for<multiples<T>> {
-  using type = multiples_draw<T>;
-};
+multiples_draw<T> draw_for(multiples<T> const&);
 template <class Range>
-using draw_of = typename draw_for<Range>::type;
+using draw_of = decltype(draw_for(std::declval<Range const&>()));
 
 }  // namespace assay::arrays

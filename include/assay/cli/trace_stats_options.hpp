@@ -29,7 +29,6 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <vector>
 

@@ -146,12 +146,13 @@ class device_paths : private detail::owned_stream,
         place_(place) {}
 
   /// Adds the name and the driver of the device.
-  void describe(measurements& to) const {
+  void describe(measurements& to) const override {
     to.device = device_in_words(place_);
     to.driver = nvml::load().driver_version();
   }
   /// Memory for arrays; a share of them, drawn by the seed, is page-locked.
-  static std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed, double share) {
+  std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed,
+                                                          double share) const override {
     return std::make_shared<detail::page_locked_store>(seed, share);
   }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <assay/dispatch/device_call.hpp>
+#include <assay/dispatch/task_bench.hpp>
 
 #include <algorithm>
 #include <array>
@@ -21,7 +22,7 @@ namespace assay::dispatch {
 /// arrays.
 template <task T, class Link, class Memory>
 requires has_device_run<T>
-class device_bench {
+class device_bench : public detail::any_device {
  public:
   using stream_type = typename Link::stream_type;
 
@@ -29,9 +30,51 @@ class device_bench {
       : link_(std::move(link)), stream_(stream), memory_(std::move(memory)) {}
 
   /// Forgets the arrays of all tasks.
-  void clear() { all_.clear(); }
+  void clear() override { all_.clear(); }
   /// Further calls are on the arrays of the task with this number.
-  void select(std::size_t number) noexcept { number_ = number; }
+  void select(std::size_t number) override { number_ = number; }
+
+  void run_once(detail::any_task const& call) override {
+    upload(typed(call));
+    run_resident(call, 1);
+    download(typed(call));
+  }
+  /// Runs calls on the arrays of the device, and waits for each.
+  void run_resident(detail::any_task const& of, int calls) override {
+    auto const& call = typed(of);
+    [[maybe_unused]] auto const current = link_.current();
+    if (!all_.contains(number_)) { upload(call); }
+    auto const& pointers = all_.at(number_).pointers;
+    for (int i = 0; i < calls; ++i) {
+      run_on_stream(call, link_.native(stream_), pointers);
+      link_.require_launched();
+      link_.synchronize(stream_);
+    }
+  }
+  /// The facts of a call, with the memory of each of the host's arrays.
+  facts facts_of_call(detail::any_task const& call) const override {
+    return facts_of(typed(call), link_);
+  }
+  /// Runs calls on the host's arrays, as an engine does, and waits for each. Arrays that are in
+  /// device memory by the facts are used in copies there.
+  void run_from_host(detail::any_task const& of, facts const& known, int calls) override {
+    auto const& call = typed(of);
+    auto const count = static_cast<std::ptrdiff_t>(known.count);
+    auto const resident = [](auto const& each) { return each.memory == memory_type::device; };
+    bool const any = std::any_of(known.arrays.begin(), known.arrays.begin() + count, resident);
+    if (any && !all_.contains(number_)) { upload(call); }
+    std::span<void* const> const pointers =
+        any ? std::span<void* const>{all_.at(number_).pointers} : std::span<void* const>{};
+    for (int i = 0; i < calls; ++i) {
+      enqueue(call, known, link_, stream_, memory_, pointers);
+      link_.synchronize(stream_);
+    }
+  }
+
+ private:
+  static T const& typed(detail::any_task const& call) {
+    return static_cast<detail::task_of<T> const&>(call).call;
+  }
 
   /// Copies all arrays of the task to the device, those that it only writes too: the poison in them
   /// shows what a call leaves out. Waits.
@@ -55,35 +98,7 @@ class device_bench {
     });
     link_.synchronize(stream_);
   }
-  /// Runs calls on the arrays of the device, and waits for each.
-  void run_resident(T const& call, int calls) {
-    [[maybe_unused]] auto const current = link_.current();
-    if (!all_.contains(number_)) { upload(call); }
-    auto const& pointers = all_.at(number_).pointers;
-    for (int i = 0; i < calls; ++i) {
-      run_on_stream(call, link_.native(stream_), pointers);
-      link_.require_launched();
-      link_.synchronize(stream_);
-    }
-  }
-  /// The facts of a call, with the memory of each of the host's arrays.
-  facts facts_of_call(T const& call) const { return facts_of(call, link_); }
-  /// Runs calls on the host's arrays, as an engine does, and waits for each. Arrays that are in
-  /// device memory by the facts are used in the copies that `upload` made.
-  void run_from_host(T const& call, facts const& known, int calls) {
-    auto const count = static_cast<std::ptrdiff_t>(known.count);
-    auto const resident = [](auto const& each) { return each.memory == memory_type::device; };
-    bool const any = std::any_of(known.arrays.begin(), known.arrays.begin() + count, resident);
-    if (any && !all_.contains(number_)) { upload(call); }
-    std::span<void* const> const pointers =
-        any ? std::span<void* const>{all_.at(number_).pointers} : std::span<void* const>{};
-    for (int i = 0; i < calls; ++i) {
-      enqueue(call, known, link_, stream_, memory_, pointers);
-      link_.synchronize(stream_);
-    }
-  }
 
- private:
   struct arrays_on_device {
     arrays_on_device(stream_type stream, Memory& from) : memory(stream, from) {}
     call_memory<stream_type, Memory> memory;

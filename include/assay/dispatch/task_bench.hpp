@@ -52,7 +52,7 @@ class any_task {
   virtual std::vector<written_bytes> written() const = 0;
 };
 
-/// The device of tasks of one type: `device_paths` of it.
+/// The device of tasks of one type, for their verification and their times: `device_paths` of it.
 class any_device {
  public:
   virtual ~any_device() = default;
@@ -109,38 +109,6 @@ class task_of final : public any_task {
   }
 
   T call;
-};
-
-template <task T>
-class device_of final : public any_device {
- public:
-  explicit device_of(on::device place) : paths_(place) {}
-  void describe(measurements& to) const override { paths_.describe(to); }
-  std::shared_ptr<arrays::array_store> page_locked_arrays(std::uint64_t seed,
-                                                          double share) const override {
-    return paths_.page_locked_arrays(seed, share);
-  }
-  void select(std::size_t number) override { paths_.select(number); }
-  void clear() override { paths_.clear(); }
-  facts facts_of_call(any_task const& call) const override {
-    return paths_.facts_of_call(typed(call));
-  }
-  void run_once(any_task const& call) override {
-    paths_.upload(typed(call));
-    paths_.run_resident(typed(call), 1);
-    paths_.download(typed(call));
-  }
-  void run_resident(any_task const& call, int calls) override {
-    paths_.run_resident(typed(call), calls);
-  }
-  void run_from_host(any_task const& call, facts const& known, int calls) override {
-    paths_.run_from_host(typed(call), known, calls);
-  }
-
- private:
-  static T const& typed(any_task const& call) { return static_cast<task_of<T> const&>(call).call; }
-
-  device_paths<T> paths_;
 };
 
 }  // namespace detail
@@ -237,7 +205,7 @@ class task_bench : public any_task_bench {
   static make_device device() {
     if constexpr (has_device_run<T>) {
       return [](on::device place) -> std::unique_ptr<detail::any_device> {
-        return std::make_unique<detail::device_of<T>>(place);
+        return std::make_unique<device_paths<T>>(place);
       };
     }
     return nullptr;

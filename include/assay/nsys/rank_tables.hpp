@@ -14,9 +14,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 

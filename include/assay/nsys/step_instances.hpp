@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <utility>
 #include <vector>
 
 namespace assay::trace {

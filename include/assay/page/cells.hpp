@@ -32,20 +32,27 @@ inline std::pair<double, double> fences(std::vector<double> values) {
   return {std::max(low, q1 - 3 * (q3 - q1)), std::min(high, q3 + 3 * (q3 - q1))};
 }
 
-/// The share of cells at or below a time, for each variant of a group.
-inline figure distribution(measure::comparison const& all, std::vector<std::size_t> const& group,
-                           page_ids& ids, page_budget const& budget) {
-  figure made{.title = "Distribution of cells, " + clock_name(all.primary)};
+/// Those of the cells of a group, for an axis over all of them; none without cells.
+inline std::vector<double> ends_of(measure::comparison const& all,
+                                   std::vector<std::size_t> const& group) {
   std::vector<double> ends;
-  std::string names;
   for (auto const i : group) {
     auto const cells = finite_cells(all.variants[i], all.primary);
     if (cells.empty()) { continue; }
     auto const [low, high] = fences(cells);
     ends.insert(ends.end(), {low, high});
-    names += (names.empty() ? "" : ", ") + all.variants[i].label;
   }
+  return ends;
+}
+
+/// The share of cells at or below a time, for each variant of a group.
+inline figure distribution(measure::comparison const& all, std::vector<std::size_t> const& group,
+                           page_ids& ids, page_budget const& budget) {
+  figure made{.title = "Distribution of cells, " + clock_name(all.primary)};
+  auto const ends = ends_of(all, group);
   if (ends.empty()) { return {}; }
+  std::string names;
+  for (auto const i : group) { names += (names.empty() ? "" : ", ") + all.variants[i].label; }
   auto const x = time_axis(ends, all.primary);
   chart drawn{"Share of cells at or below a time: " + names, "The table has the quantiles.", x,
               axis{.label = "share of cells", .text = [](double v) { return percent(v, 0); }}, 220};
@@ -101,13 +108,7 @@ inline std::vector<double> density_on(axis const& x, std::vector<double> const& 
 inline figure density(measure::comparison const& all, std::vector<std::size_t> const& group,
                       page_ids& ids) {
   constexpr std::size_t places = 160;
-  std::vector<double> ends;
-  for (auto const i : group) {
-    auto const cells = finite_cells(all.variants[i], all.primary);
-    if (cells.empty()) { continue; }
-    auto const [low, high] = fences(cells);
-    ends.insert(ends.end(), {low, high});
-  }
+  auto const ends = ends_of(all, group);
   if (ends.empty()) { return {}; }
   auto const x = time_axis(ends, all.primary);
   double most = 0;
@@ -273,8 +274,7 @@ inline html_table epoch_medians(measure::comparison const& all) {
       rows.add({html_cell{std::to_string(epoch.number) + (epoch.dropped.empty() ? "" : ", dropped"),
                           static_cast<double>(epoch.number)},
                 all.variants[v].label, time_cell(epoch.start_seconds), to_string(all.primary),
-                time_cell(stats::summarise(seconds).median),
-                std::isfinite(clock) ? html_cell{frequency(clock), clock} : html_cell{"-"},
+                time_cell(stats::summarise(seconds).median), html_cell{frequency(clock), clock},
                 count_cell(seconds.size())});
     }
   }

@@ -87,6 +87,10 @@ struct html_cell {
 };
 
 inline html_cell time_cell(double seconds) { return {duration(seconds), seconds}; }
+/// A change of a time, given in nanoseconds.
+inline html_cell change_cell(double ns) {
+  return std::isfinite(ns) ? html_cell{signed_duration(ns * 1e-9), ns} : html_cell{"-"};
+}
 inline html_cell count_cell(std::uint64_t value) {
   return {count(value), static_cast<double>(value)};
 }

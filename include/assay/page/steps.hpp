@@ -7,6 +7,7 @@
 #include <assay/page/parts.hpp>
 #include <assay/page/waterfall.hpp>
 #include <assay/report/format.hpp>
+#include <assay/report/traced.hpp>
 #include <assay/stats/five_numbers.hpp>
 #include <assay/trace/results.hpp>
 #include <assay/trace/step_difference.hpp>
@@ -22,22 +23,6 @@ namespace assay::report {
 
 namespace detail {
 
-inline measure::traced_time traced_time_of(stats::interval const& of) {
-  if (!std::isfinite(of.low) || !std::isfinite(of.high)) { return {.ns = of.estimate}; }
-  return {of.estimate, of.low, of.high};
-}
-
-inline std::vector<measure::traced_part> traced_parts(std::vector<trace::step_change> const& all) {
-  std::vector<measure::traced_part> made;
-  for (auto const& change : all) {
-    auto const& each = change.of;
-    made.push_back({std::string{to_string(each.what)}, each.name, traced_time_of(each.delta),
-                    each.control.ns, each.variant.ns, each.control.count, each.variant.count,
-                    each.control.bytes, each.variant.bytes});
-  }
-  return made;
-}
-
 /// The waterfall of a step: the control's work, the changes of its parts, the variant's work.
 inline markup step_waterfall(trace::step_difference const& of, trace::step_labels const& names,
                              page_ids& ids) {
@@ -50,7 +35,7 @@ inline markup step_waterfall(trace::step_difference const& of, trace::step_label
   traced.variant.variant = 1;
   traced.control_seconds = std::numeric_limits<double>::quiet_NaN();  // none is untraced
   traced.traced = traced_time_of(of.work.of.delta);
-  traced.parts = traced_parts(of.parts);
+  for (auto const& each : of.parts) { traced.parts.push_back(traced_part_of(each.of)); }
   return waterfall_chart(waterfall_steps(all, traced),
                          "a step, from its first call to the end of its work", ids) +
          parts_table(traced).folded("parts of the difference", 1000);
@@ -88,12 +73,9 @@ inline markup step_idle(trace::step_difference const& of, trace::step_labels con
 inline markup step_calls(std::vector<trace::step_change> const& calls) {
   html_table rows{
       {"call", "change", "low", "high", "control", "variant", "times, control", "times, variant"}};
-  auto const time = [](double ns) {
-    return std::isfinite(ns) ? html_cell{signed_duration(ns * 1e-9), ns} : html_cell{"-"};
-  };
   for (auto const& each : calls) {
     auto const& [what, name, control, variant, pairs, tracing, delta] = each.of;
-    rows.add({name, time(delta.estimate), time(delta.low), time(delta.high),
+    rows.add({name, change_cell(delta.estimate), change_cell(delta.low), change_cell(delta.high),
               time_cell(control.ns * 1e-9), time_cell(variant.ns * 1e-9),
               html_cell{fixed(control.count, 0), control.count},
               html_cell{fixed(variant.count, 0), variant.count}});

@@ -145,17 +145,14 @@ inline html_table parts_table(measure::traced_difference const& of) {
   html_table rows{{"part", "change", "low", "high", "control", "variant", "times, control",
                    "times, variant", "bytes, control", "bytes, variant", "in words"}};
   for (auto const& each : of.parts) {
-    auto const time = [](double ns) {
-      return std::isnan(ns) ? html_cell{"-"} : html_cell{signed_duration(ns * 1e-9), ns};
-    };
     auto const number = [](double value) { return html_cell{fixed(value, 0), value}; };
     auto const words = !each.delta.has_interval()     ? "no interval: too few traced batches"
                        : each.delta.distinguishable() ? "distinguishable from zero"
                                                       : "not distinguishable from zero";
-    rows.add({each.kind + ": " + each.name, time(each.delta.ns), time(each.delta.low_ns),
-              time(each.delta.high_ns), time_cell(each.control_ns * 1e-9),
-              time_cell(each.variant_ns * 1e-9), number(each.control_count),
-              number(each.variant_count),
+    rows.add({each.kind + ": " + each.name, change_cell(each.delta.ns),
+              change_cell(each.delta.low_ns), change_cell(each.delta.high_ns),
+              time_cell(each.control_ns * 1e-9), time_cell(each.variant_ns * 1e-9),
+              number(each.control_count), number(each.variant_count),
               html_cell{byte_size(each.control_bytes), each.control_bytes},
               html_cell{byte_size(each.variant_bytes), each.variant_bytes}, words});
   }
@@ -211,14 +208,12 @@ inline markup idle_by_cause(measure::comparison const& all, measure::traced_diff
                             page_ids& ids, page_budget const& budget) {
   html_table rows{{"variant", "cause", "idle", "low", "high"}};
   std::vector<bar_row> bars;
-  auto const cell = [](double ns) {
-    return std::isnan(ns) ? html_cell{"-"} : time_cell(ns * 1e-9);
-  };
   for (auto const* side : {&of.control, &of.variant}) {
     auto& bar = bars.emplace_back(bar_row{label_at(all, side->variant), {}, {}});
     double sum = 0;
     for (auto const& [cause, time] : side->idle) {
-      rows.add({bar.label, cause, cell(time.ns), cell(time.low_ns), cell(time.high_ns)});
+      rows.add({bar.label, cause, time_cell(time.ns * 1e-9), time_cell(time.low_ns * 1e-9),
+                time_cell(time.high_ns * 1e-9)});
       bar.parts.emplace_back(cause, time.ns * 1e-9);
       sum += std::max(time.ns, 0.0) * 1e-9;
     }

@@ -29,77 +29,76 @@ inline std::string junit_failure(measure::comparison const& all, measure::findin
   return gate ? gate(all, of) : "";
 }
 
-inline std::string junit_case(std::string const& suite, std::string const& name,
-                              std::string const& failure, std::string const& words) {
-  auto const inner =
-      failure.empty()
-          ? concat({"<system-out>", escaped(words), "</system-out>"})
-          : concat({"<failure type=\"", escaped(failure), "\" message=\"", escaped(words), "\"/>"});
-  return concat({"    <testcase classname=\"", escaped(suite), "\" name=\"", escaped(name), "\">",
-                 inner, "</testcase>\n"});
-}
-
 inline std::string junit_count(std::string_view name, std::size_t value) {
   return concat({" ", name, "=\"", std::to_string(value), "\""});
 }
 
-inline std::string junit_file(std::string const& suites, std::size_t tests, std::size_t failures) {
-  return concat({"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites",
-                 junit_count("tests", tests), junit_count("failures", failures), ">\n", suites,
-                 "</testsuites>\n"});
-}
+/// Suites of test cases, one below the other.
+struct junit_suites {
+  std::string text{};
+  std::size_t tests = 0, failures = 0;
+
+  /// `more` are attributes of the suite, and `first` are elements before its cases.
+  void add(std::string const& suite, std::vector<junit_line> const& cases,
+           std::string const& more = {}, std::string const& first = {}) {
+    auto inner = first;
+    std::size_t failed = 0;
+    for (auto const& [name, failure, words] : cases) {
+      auto const tag = concat(
+          {"    <testcase classname=\"", escaped(suite), "\" name=\"", escaped(name), "\">"});
+      inner += failure.empty()
+                   ? concat({tag, "<system-out>", escaped(words), "</system-out></testcase>\n"})
+                   : concat({tag, "<failure type=\"", escaped(failure), "\" message=\"",
+                             escaped(words), "\"/></testcase>\n"});
+      failed += failure.empty() ? 0U : 1U;
+    }
+    text += concat({"  <testsuite name=\"", escaped(suite), "\"",
+                    junit_count("tests", cases.size()), junit_count("failures", failed),
+                    " errors=\"0\" skipped=\"0\"", more, ">\n", inner, "  </testsuite>\n"});
+    tests += cases.size();
+    failures += failed;
+  }
+  std::string file() const {
+    return concat({"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites",
+                   junit_count("tests", tests), junit_count("failures", failures), ">\n", text,
+                   "</testsuites>\n"});
+  }
+};
 
 }  // namespace detail
 
 ASSAY_INLINE std::string junit(std::vector<measure::comparison const*> const& all,
                                junit_gate const& gate) {
-  std::string suites;
-  std::size_t tests = 0, failures = 0;
+  detail::junit_suites suites;
   for (auto const* each : all) {
-    auto const suite = each->title.empty() ? "comparison" : each->title;
-    auto cases = detail::junit_case(
-        suite, "epochs", each->failure.empty() ? "" : "failed epoch",
-        each->failure.empty() ? std::to_string(each->epochs) + " epochs" : each->failure);
-    std::size_t failed = each->failure.empty() ? 0 : 1;
+    std::vector<junit_line> cases{
+        {"epochs", each->failure.empty() ? "" : "failed epoch",
+         each->failure.empty() ? std::to_string(each->epochs) + " epochs" : each->failure}};
     for (auto const& found : each->findings) {
-      auto const failure = detail::junit_failure(*each, found, gate);
       auto const typical = typical_sentence(found, *each);
-      failed += failure.empty() ? 0U : 1U;
-      cases += detail::junit_case(
-          suite, concat({found.contrast_name, " (", to_string(found.on), " clock)"}), failure,
-          concat({detail::verdict_text(found), ": ", sentence(found, *each),
-                  typical.empty() ? "" : "; " + typical}));
+      cases.push_back({concat({found.contrast_name, " (", to_string(found.on), " clock)"}),
+                       detail::junit_failure(*each, found, gate),
+                       concat({detail::verdict_text(found), ": ", sentence(found, *each),
+                               typical.empty() ? "" : "; " + typical})});
     }
-    auto const count = each->findings.size() + 1;
-    auto const checked = detail::results_line(*each);
+    auto checked = detail::results_line(*each);
     if (!checked.empty()) {
-      constexpr std::string_view name = "results";
-      cases.insert(0, concat({"    <properties><property name=\"results\" value=\"",
-                              escaped(checked.substr(name.size() + 2)), "\"/></properties>\n"}));
+      constexpr std::string_view name = "results: ";
+      checked = concat({"    <properties><property name=\"results\" value=\"",
+                        escaped(checked.substr(name.size())), "\"/></properties>\n"});
     }
-    suites +=
-        concat({"  <testsuite name=\"", escaped(suite), "\"", detail::junit_count("tests", count),
-                detail::junit_count("failures", failed), " errors=\"0\" skipped=\"0\" time=\"",
-                fixed(each->seconds, 3), "\" timestamp=\"", escaped(each->where.started_at),
-                "\">\n", cases, "  </testsuite>\n"});
-    tests += count;
-    failures += failed;
+    suites.add(each->title.empty() ? "comparison" : each->title, cases,
+               concat({" time=\"", fixed(each->seconds, 3), "\" timestamp=\"",
+                       escaped(each->where.started_at), "\""}),
+               checked);
   }
-  return detail::junit_file(suites, tests, failures);
+  return suites.file();
 }
 
 ASSAY_INLINE std::string junit(std::string const& suite, std::vector<junit_line> const& cases) {
-  std::string text;
-  std::size_t failures = 0;
-  for (auto const& [name, failure, words] : cases) {
-    failures += failure.empty() ? 0U : 1U;
-    text += detail::junit_case(suite, name, failure, words);
-  }
-  text =
-      concat({"  <testsuite name=\"", escaped(suite), "\"",
-              detail::junit_count("tests", cases.size()), detail::junit_count("failures", failures),
-              " errors=\"0\" skipped=\"0\">\n", text, "  </testsuite>\n"});
-  return detail::junit_file(text, cases.size(), failures);
+  detail::junit_suites suites;
+  suites.add(suite, cases);
+  return suites.file();
 }
 
 }  // namespace assay::report

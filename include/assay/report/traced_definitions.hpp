@@ -37,11 +37,6 @@ namespace detail {
 inline constexpr std::size_t kept_streams = 10, kept_range_lanes = 6, kept_call_lanes = 4;
 inline constexpr std::size_t kept_name = 80;  // characters
 
-inline measure::traced_time traced_time_of(stats::interval const& of) {
-  auto const end = [](double ns) { return std::isfinite(ns) ? ns : trace::ceilings::unknown; };
-  return {of.estimate, end(of.low), end(of.high)};
-}
-
 /// A span before it has a place in the timeline.
 struct raw_span {
   std::string kind, name, lane;
@@ -167,6 +162,23 @@ inline std::vector<std::string> fullest_lanes(std::vector<raw_span> const& spans
 
 }  // namespace detail
 
+ASSAY_INLINE measure::traced_time traced_time_of(stats::interval const& of) {
+  auto const end = [](double ns) { return std::isfinite(ns) ? ns : trace::ceilings::unknown; };
+  return {of.estimate, end(of.low), end(of.high)};
+}
+
+ASSAY_INLINE measure::traced_part traced_part_of(trace::change const& of) {
+  return {std::string{to_string(of.what)},
+          of.name,
+          traced_time_of(of.delta),
+          of.control.ns,
+          of.variant.ns,
+          of.control.count,
+          of.variant.count,
+          of.control.bytes,
+          of.variant.bytes};
+}
+
 ASSAY_INLINE measure::timeline timeline_of(trace::view const& rows, std::size_t most) {
   auto spans = detail::operation_spans(rows);
   detail::thread_numbers numbers;
@@ -260,15 +272,10 @@ ASSAY_INLINE measure::traced_difference traced_record(trace::explanation const& 
   made.confidence = found.confidence;
   made.control_seconds = of.control.seconds;
   made.untraced = {of.time.ns, of.time.low_ns, of.time.high_ns};
-  made.traced = detail::traced_time_of(found.traced);
-  made.tracing = detail::traced_time_of(found.tracing);
+  made.traced = traced_time_of(found.traced);
+  made.tracing = traced_time_of(found.tracing);
   made.tracing_taken = found.tracing_taken();
-  for (auto const& each : found.changes) {
-    made.parts.push_back({std::string{to_string(each.what)}, each.name,
-                          detail::traced_time_of(each.delta), each.control.ns, each.variant.ns,
-                          each.control.count, each.variant.count, each.control.bytes,
-                          each.variant.bytes});
-  }
+  for (auto const& each : found.changes) { made.parts.push_back(traced_part_of(each)); }
   return made;
 }
 

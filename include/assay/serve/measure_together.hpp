@@ -22,72 +22,63 @@
 namespace assay::measure {
 namespace served {
 
-/// What all ranks learn of a result: verdicts, effects and labels.
-inline words result_words(comparison const& of) {
-  words all{"end",
-            of.title,
-            of.failure,
-            std::to_string(of.failed_variant),
-            std::to_string(of.seed),
-            std::to_string(of.epochs),
-            from_double(of.seconds),
-            from_double(of.margin),
-            from_double(of.alpha),
-            std::string{to_string(of.primary)},
-            std::to_string(of.findings.size())};
-  for (auto const& each : of.findings) {
-    all.insert(all.end(),
-               {each.contrast_name, std::to_string(static_cast<int>(each.what)),
-                std::string{to_string(each.on)}, std::to_string(each.primary),
-                std::to_string(static_cast<int>(each.outcome)), std::to_string(each.exceeds_margin),
-                std::to_string(each.is_bound), each.reason, from_double(each.effect.ratio),
-                from_double(each.effect.low), from_double(each.effect.high),
-                from_double(each.effect.confidence), from_double(each.noise),
-                std::to_string(each.epochs_needed)});
-    for (double const weight : each.weights) { all.push_back(from_double(weight)); }
+/// What all ranks learn of a result, for the writer and for the reader of its words.
+void exchange(auto& io, auto& of) {
+  io(of.title, of.failure, of.failed_variant, of.seed, of.epochs, of.seconds, of.margin, of.alpha,
+     of.primary);
+  io.size(of.findings);
+  for (auto& each : of.findings) {
+    io(each.contrast_name, each.what, each.on, each.primary, each.outcome, each.exceeds_margin,
+       each.is_bound, each.reason, each.effect.ratio, each.effect.low, each.effect.high,
+       each.effect.confidence, each.noise, each.epochs_needed);
+    io.size(each.weights);
+    for (auto& weight : each.weights) { io(weight); }
   }
-  return all;
+}
+
+/// Writes the values of `exchange` as words.
+struct result_writer {
+  words all{"end"};
+  void size(auto const& list) { (*this)(list.size()); }
+  void operator()(auto const&... values) { (add(values), ...); }
+
+ private:
+  void add(std::string const& text) { all.push_back(text); }
+  void add(double value) { all.push_back(from_double(value)); }
+  void add(auto value) { all.push_back(std::to_string(static_cast<std::uint64_t>(value))); }
+};
+
+/// Reads them in the same order.
+struct result_reader {
+  words const& all;
+  std::size_t next = 1;
+  void size(auto& list) { list.resize(to_number<std::size_t>(at(all, next++))); }
+  void operator()(auto&... values) { (read(values), ...); }
+
+ private:
+  void read(std::string& text) { text = at(all, next++); }
+  void read(double& value) { value = to_number<double>(at(all, next++)); }
+  template <class T>
+  void read(T& value) {
+    value = static_cast<T>(to_number<std::uint64_t>(at(all, next++)));
+  }
+};
+
+inline words result_words(comparison const& of) {
+  result_writer writer;
+  exchange(writer, of);
+  return std::move(writer.all);
 }
 
 /// The result that these words are, for these variants.
 inline comparison result_from(words const& all, std::vector<variant> const& variants) {
-  std::size_t next = 1;
-  auto const text = [&] { return at(all, next++); };
-  auto const real = [&] { return to_number<double>(text()); };
-  auto const whole = [&] { return to_number<int>(text()); };
   comparison made;
-  made.title = text();
-  made.failure = text();
-  made.failed_variant = whole();
-  made.seed = to_number<std::uint64_t>(text());
-  made.epochs = whole();
-  made.seconds = real();
-  made.margin = real();
-  made.alpha = real();
-  made.primary = to_clock(text());
+  result_reader reader{all};
+  exchange(reader, made);
   for (auto const& each : variants) {
     made.variants.emplace_back();
     made.variants.back().label = each.label;
     made.variants.back().axes = each.axes;
-  }
-  for (int left = whole(); left > 0; --left) {
-    finding one;
-    one.contrast_name = text();
-    one.what = static_cast<contrast::kind>(whole());
-    one.on = to_clock(text());
-    one.primary = whole() != 0;
-    one.outcome = static_cast<verdict>(whole());
-    one.exceeds_margin = whole() != 0;
-    one.is_bound = whole() != 0;
-    one.reason = text();
-    one.effect.ratio = real();
-    one.effect.low = real();
-    one.effect.high = real();
-    one.effect.confidence = real();
-    one.noise = real();
-    one.epochs_needed = whole();
-    for (std::size_t i = 0; i < variants.size(); ++i) { one.weights.push_back(real()); }
-    made.findings.push_back(std::move(one));
   }
   return made;
 }

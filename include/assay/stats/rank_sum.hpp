@@ -9,7 +9,6 @@
 #include <assay/stats/number_text.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <assay/stats/five_numbers.hpp>
+#include <assay/stats/summary.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -13,20 +14,6 @@
 #include <span>
 
 namespace assay::stats {
-
-/// Correlation of the values with those `lag` later; 0 for values that are all equal.
-inline double autocorrelation(std::span<double const> values, std::size_t lag) {
-  // The rounding of their mean would correlate equal values.
-  if (std::ranges::adjacent_find(values, std::not_equal_to{}) == values.end()) { return 0; }
-  double mean = 0;
-  for (auto const each : values) { mean += each / static_cast<double>(values.size()); }
-  double products = 0, squares = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    squares += (values[i] - mean) * (values[i] - mean);
-    if (i >= lag) { products += (values[i] - mean) * (values[i - lag] - mean); }
-  }
-  return squares > 0 ? products / squares : 0;
-}
 
 /// Times that the variance of the values' mean exceeds that of independent values; 1 or more.
 ///

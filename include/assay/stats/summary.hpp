@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -72,21 +73,25 @@ inline double skewness(std::span<double const> values) {
   return squares > 0 ? cubes / count / std::pow(squares / count, 1.5) : 0;
 }
 
-/// Correlates each value with the one before it. The result is in [-1, 1], and NaN for fewer than 4
-/// values and for equal values.
-///
-/// Independent values give a result within 2 / sqrt(count) of 0 in 19 samples of 20.
-inline double lag_one_autocorrelation(std::span<double const> values) {
-  if (values.size() < 4) { return std::numeric_limits<double>::quiet_NaN(); }
+/// Correlation of the values with those `lag` later; 0 for values that are all equal.
+inline double autocorrelation(std::span<double const> values, std::size_t lag) {
+  // The rounding of their mean would correlate equal values.
+  if (std::ranges::adjacent_find(values, std::not_equal_to{}) == values.end()) { return 0; }
   double const middle = mean(values);
-  double squares = 0;
-  double products = 0;
+  double products = 0, squares = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    double const here = values[i] - middle;
-    squares += here * here;
-    if (i > 0) { products += here * (values[i - 1] - middle); }
+    squares += (values[i] - middle) * (values[i] - middle);
+    if (i >= lag) { products += (values[i] - middle) * (values[i - lag] - middle); }
   }
-  return squares > 0 ? products / squares : std::numeric_limits<double>::quiet_NaN();
+  return squares > 0 ? products / squares : 0;
+}
+
+/// The same of neighbours; NaN for fewer than 4 values and for equal values. Independent values
+/// give a result within 2 / sqrt(count) of 0 in 19 samples of 20.
+inline double lag_one_autocorrelation(std::span<double const> values) {
+  bool const varies = std::ranges::adjacent_find(values, std::not_equal_to{}) != values.end();
+  return values.size() >= 4 && varies ? autocorrelation(values, 1)
+                                      : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace assay::stats
