@@ -3,6 +3,7 @@
 /// `read_nsys`: the trace in a SQLite export of nsys or in a file of `write_nsys`; needs SQLite 3.
 #pragma once
 
+#include <assay/core/atomic_file.hpp>
 #include <assay/trace/model.hpp>
 
 #include <filesystem>

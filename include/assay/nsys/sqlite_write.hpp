@@ -3,6 +3,7 @@
 /// `write_nsys`: a trace as a SQLite file in nsys' schema; needs SQLite 3.
 #pragma once
 
+#include <assay/core/atomic_file.hpp>
 #include <assay/trace/model.hpp>
 
 #include <filesystem>
