@@ -40,7 +40,7 @@ endif()
 # Where all else is built without optimisation, tests run this code thousands of times: a tenth more to compile
 # it saves half of what verifying and comparing take.
 if(CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O0")
-  foreach(name IN ITEMS compiled compiled_sqlite compiled_trace_stats)
+  foreach(name IN ITEMS compiled compiled_sqlite)
     if(TARGET assay_${name})
       target_compile_options(assay_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
     endif()
