@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # assay::compiled: the definitions of the doors, compiled once. A program that links it instead of assay::assay
 # compiles in a fraction of the time. What needs an optional package has a library of its own: a program links
-# assay::compiled_cli for assay::cli, and assay::compiled_cupti for assay::cupti. Each library is built where
-# something links it, and is part of `install` where it was built.
+# assay::compiled_cli for assay::cli, assay::compiled_sqlite for assay::sqlite, assay::compiled_cupti for assay::cupti,
+# and assay::compiled_trace_stats for the program of that name. Each library is built where something links it, and is
+# part of `install` where it was built.
 function(assay_add_compiled name)
   cmake_parse_arguments(PARSE_ARGV 1 of "" "" "SOURCES;LINKS")
   add_library(assay_${name} STATIC EXCLUDE_FROM_ALL ${of_SOURCES})
@@ -27,11 +28,21 @@ endif()
 if(TARGET assay::cli)
   assay_add_compiled(compiled_cli SOURCES src/assay_cli.cpp LINKS assay_compiled assay::cli)
 endif()
+if(TARGET assay::sqlite)
+  assay_add_compiled(compiled_sqlite SOURCES src/assay_sqlite.cpp LINKS assay_compiled assay::sqlite)
+endif()
+if(TARGET assay::cli AND TARGET assay::sqlite)
+  assay_add_compiled(compiled_trace_stats SOURCES src/assay_trace_stats.cpp LINKS assay_compiled_cli assay_compiled_sqlite)
+endif()
 if(TARGET assay::cupti)
   assay_add_compiled(compiled_cupti SOURCES src/assay_cupti.cpp LINKS assay_compiled assay::cupti)
 endif()
 # Where all else is built without optimisation, tests run this code thousands of times: a tenth more to compile
 # it saves half of what verifying and comparing take.
 if(CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O0")
-  target_compile_options(assay_compiled PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+  foreach(name IN ITEMS compiled compiled_sqlite)
+    if(TARGET assay_${name})
+      target_compile_options(assay_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+    endif()
+  endforeach()
 endif()

@@ -9,7 +9,7 @@ install(TARGETS assay EXPORT assayTargets
 install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${package_dir})
 # The compiled libraries where they were built: the export of one is read where it lies beside it.
 set(compiled_dir ${CMAKE_INSTALL_LIBDIR}/assay)
-foreach(name IN ITEMS compiled compiled_cli compiled_cupti)
+foreach(name IN ITEMS compiled compiled_cli compiled_sqlite compiled_trace_stats compiled_cupti)
   if(TARGET assay_${name})
     install(TARGETS assay_${name} EXPORT assay_${name} ARCHIVE OPTIONAL DESTINATION ${compiled_dir})
     install(EXPORT assay_${name} NAMESPACE assay:: DESTINATION ${compiled_dir})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where did the time go? Prints an export of nsys, or a trace of assay, as the tables of
 // `nsys stats` and as tables that nsys does not have. Needs no profiler, GPU or CUDA toolkit.
-// assay-uses: sqlite cli
+// assay-uses: trace_stats
 // assay-test-args: --help
 
 #include <assay/cli/trace_stats.hpp>

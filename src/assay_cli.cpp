@@ -10,7 +10,6 @@
 #include <assay/cli/explaining_definitions.hpp>
 #include <assay/cli/gate_definitions.hpp>
 #include <assay/cli/guarded_definitions.hpp>
-#include <assay/cli/join_definitions.hpp>
 #include <assay/cli/outputs_definitions.hpp>
 #include <assay/cli/parameters_definitions.hpp>
 #include <assay/cli/run_definitions.hpp>

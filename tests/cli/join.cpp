@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <assay/cli/join.hpp>
 #include <assay/cli/sweep.hpp>
 
 #include <cstddef>

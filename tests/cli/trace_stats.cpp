@@ -6,6 +6,7 @@
 #include "trace/files.hpp"
 #include "trace/golden.hpp"
 
+#include <assay/cli/gate.hpp>
 #include <assay/cli/trace_stats.hpp>
 #include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/reports.hpp>

@@ -1,4 +1,3 @@
-// assay-test-flags: -O1
 // SPDX-License-Identifier: Apache-2.0
 // What watching is worth on a machine whose device is shared in known slices of time.
 #include "catch.hpp"

@@ -8,7 +8,6 @@
 #include "overlap/options.hpp"
 
 #include <assay/cli/experiment.hpp>
-#include <assay/cli/join.hpp>
 #include <assay/cli/sweep.hpp>
 #include <assay/page/page.hpp>
 #include <assay/report/csv.hpp>

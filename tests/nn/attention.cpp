@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// assay-test-flags: -O1
 /// @file
 /// The reference of attention: against the products and the softmax that it consists of, and its
 /// gradient against central differences.

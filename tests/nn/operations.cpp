@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// assay-test-flags: -O1
 /// @file
 /// The references of the operations: values by hand, gradients by central differences.
 #include "catch.hpp"

@@ -6,6 +6,8 @@
 #include "trace/golden.hpp"
 
 #include <assay/nsys/sqlite.hpp>
+#include <assay/nsys/sqlite_database.hpp>
+#include <assay/nsys/sqlite_rows.hpp>
 
 #include <sqlite3.h>
 

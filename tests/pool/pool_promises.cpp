@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// assay-test-flags: -O1
 // What docs/pool.md promises: blocks of graphs, frees that fail, waits beside other threads, the
 // legacy default stream, forks, and the end of the process.
 #include "catch.hpp"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// assay-test-flags: -O1
 /// @file
 /// The operations of a step, from traces by hand.
 #include "catch.hpp"

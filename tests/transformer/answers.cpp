@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// assay-test-flags: -O1
 /// @file
 /// The answers about a step, from a trace by hand: times by operation and by name.
 #include "catch.hpp"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// assay-test-flags: -O1
 /// @file
 /// A decoder: sizes and counts, its gradients by central differences, what it refuses.
 #include "catch.hpp"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// assay-test-flags: -O1
 /// @file
 /// Files of weights: written and read without loss, damaged ones refused.
 #include "catch.hpp"
