@@ -343,6 +343,15 @@ FIGURES = [
      at_least(0.9, "first_share"), at_least(0.9, "holds_share")),
     ("reasons for equal batches: none is named", ">= 95 %", "explanation_truth", ["causes", "kinds", "equal"],
      "{nothing_named_share:.0%} of {trials}", at_least(0.95, "nothing_named_share")),
+    ("equal runs that `--diff --range` tells apart, beyond its 1 %", "<= 3 of 20", "step_traces", ["pairs_of_runs"],
+     "{false[any]} of {pairs}", at_most(3 / 20, "false", "any", of="pairs")),
+    ("a kernel that does 2 % more, found between two runs", "20 of 20", "step_traces", ["pairs_of_runs"],
+     "{slower_kernel_found} of {pairs}", at_least(1, "slower_kernel_found", of="pairs")),
+    *((f"a graph of 100 kernels of {us} us, against the least time that the trace of launches predicts", "<= 1.3x",
+       "step_traces", ["what_if", {"cycles": cycles}],
+       "{graph_us:.1f} us, predicted {predicted_us:.1f}; launched one by one {recorded_us:.1f}",
+       at_most(1.3, "graph_us", of="predicted_us"))
+      for cycles, us in ((0, 0.6), (2000, 1.6), (4000, 2.6), (8000, 4.6), (16000, 8.7))),
     *((f"all reports of {size} kernels and {size} API calls, from SQLite (no GPU)", f"<= {limit} s, <= {gib} GiB",
        "trace_reports", path, "{seconds:.2f} s of one core, {peak_bytes:,.0f} bytes", at_most(limit, "seconds"),
        at_most(gib * 2**30, "peak_bytes"))

@@ -113,8 +113,17 @@ inline batch allocations(spinner const& spin, bool caused) {
   };
 }
 
+/// Keeps the processor busy.
+inline void spin_on_host(double us) {
+  auto const end = std::chrono::steady_clock::now() + std::chrono::duration<double, std::micro>{us};
+  while (std::chrono::steady_clock::now() < end) {}
+}
+
 /// One thread launches a kernel in each item and waits for it, beside a thread that works on the
 /// host. The cause: that thread allocates and frees instead, and the driver locks out the launches.
+///
+/// It pauses after each call: without pauses the launches got the lock by luck alone, and batches
+/// of 4 ms took up to 2 s (H200).
 class neighbours {
  public:
   explicit neighbours(spinner const& spin)
@@ -130,12 +139,14 @@ class neighbours {
           on_.synchronize();
         }
         done = true;
+        return;
       }
-      while (t == 1 && !done) {
+      for (int item = 0; item < items && !done; ++item) {
         void* block = nullptr;
-        if (!caused) { continue; }
-        check(cudaMalloc(&block, static_cast<std::size_t>(bytes * of.added)));
-        check(cudaFree(block));
+        if (caused) { check(cudaMalloc(&block, static_cast<std::size_t>(bytes * of.added))); }
+        spin_on_host(pause_us);
+        if (caused) { check(cudaFree(block)); }
+        spin_on_host(pause_us);
       }
     });
   }
@@ -143,6 +154,7 @@ class neighbours {
  private:
   static constexpr int items = 40;
   static constexpr double kernel_us = 15;
+  static constexpr double pause_us = 40;
   static constexpr double bytes = 64 << 20U;
   spinner spin_;
   stream on_;
@@ -173,7 +185,7 @@ class submitters {
       for (;;) {
         [[maybe_unused]] auto const held = lock.enter();
         if (next++ >= items) { break; }
-        prepare(kernel_us + longer_us * of.added);
+        spin_on_host(kernel_us + longer_us * of.added);
         spin_.enqueue(on, kernel_us);
       }
       on.synchronize();
@@ -186,12 +198,6 @@ class submitters {
   // With one thread at a time, the device waits for what preparing takes longer than the kernel.
   static constexpr double kernel_us = 60;
   static constexpr double longer_us = 45;
-
-  static void prepare(double us) {
-    auto const end =
-        std::chrono::steady_clock::now() + std::chrono::duration<double, std::micro>{us};
-    while (std::chrono::steady_clock::now() < end) {}
-  }
 
   spinner spin_;
   std::vector<stream> streams_;

@@ -13,6 +13,9 @@
 #include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.hpp>
 
+#include <cmath>
+#include <cstddef>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -96,6 +99,43 @@ TEST_CASE("runs that fail are told, and the rest goes on") {
   CHECK(why.time.ns == 5);
 }
 
+TEST_CASE("one variant is open at a time, in the order A B B A, and a limit of time ends it") {
+  std::string opened;
+  int alive = 0, pairs = 0;
+  auto const side = [&](char name) {
+    return trace::variant_runs{std::string{name}, [&, name] {
+                                 opened += name;
+                                 CHECK(++alive == 1);
+                                 std::shared_ptr<int> const held{&alive, [](int* of) { --*of; }};
+                                 return [held] { return 1e-3; };
+                               }};
+  };
+  auto const explained = [&](trace::explain_options chosen) {
+    opened.clear();
+    pairs = 0;
+    chosen.after_pair = [&] {
+      CHECK(alive == 0);
+      ++pairs;
+    };
+    trace::variant_evidence first, second;
+    auto why = trace::explain_runs(side('A'), side('B'), first, second, trace::time_difference{5},
+                                   {}, chosen);
+    CHECK(alive == 0);
+    CHECK(why.variant.batches.size() == why.control.batches.size());
+    CHECK(why.control.batches.size() == static_cast<std::size_t>(pairs));
+    return joined(why.notes);
+  };
+  CHECK_THAT(explained({}), !contains("limit"));
+  CHECK(opened == "ABBAABBA");
+  CHECK(pairs == 12);
+  CHECK_THAT(explained({.batches = 1}), !contains("limit"));
+  CHECK(opened == "AB");
+  CHECK_THAT(explained({.max_seconds = 0}),
+             contains("the limit of 0 s ended the explanation after 1 of 12 pairs of batches"));
+  CHECK(opened == "AB");
+  CHECK(pairs == 1);
+}
+
 TEST_CASE("a trace tells how long the host was late, and copies were without a kernel") {
   test::golden::builder b;
   b.copy(trace::copy_kind::host_to_device, 10, {0, 50});
@@ -130,7 +170,7 @@ TEST_CASE("both sides run in turn as often as asked") {
   int a = 0;
   int b = 100;
   (void)trace::explain_runs(counted(a), counted(b), {}, {}, {}, {}, {.batches = 3});
-  CHECK(a == 1 + 4 * 3);  // opened; traced and untraced, each warm
+  CHECK(a == 3 * (1 + 4));  // opened each time; traced and untraced, each warm
   CHECK(b == 100 + a);
   CHECK_THAT(message_of([&] {
                trace::explain_runs(counted(a), counted(b), {}, {}, {}, {}, {.batches = 0});

@@ -16,16 +16,17 @@ namespace assay::trace {
 
 /// Options of an explanation.
 struct explain_options {
-  int batches = 12;   ///< traced batches of each variant, in turn; from `fewest_pairs` on, reasons
-                      ///< have intervals
+  int batches = 12;   ///< traced batches of each variant; from `fewest_pairs` on, reasons have
+                      ///< intervals
   bool count = true;  ///< reads hardware counters of a batch of each, and of its kernels
   metric_set metrics = metric_sets::core();  ///< metrics of the batch; `deep` runs it several times
   recorder_options recording = {};
-  std::function<void()> after_pair = {};  ///< called after each pair of batches, with no tracer on
+  double max_seconds = 20;  ///< begins no further batch then, and says how many pairs there are
+  std::function<void()> after_pair = {};  ///< called for each pair of batches, with no tracer on
 };
 
-/// Explains the difference between two variants: records batches of both in turn, reads counters,
-/// and accounts for `time`.
+/// Explains the difference between two variants: records batches of both, of which one is open at a
+/// time, reads counters, and accounts for `time`.
 ///
 /// `control` and `variant` hold the evidence so far; traces and counters are added to it. A failure
 /// of tracing or of the runs becomes `explanation::untraced`, and the rest goes on. Throws
@@ -45,13 +46,12 @@ explanation explain_variants(measure::comparison const& found, compared_runs con
 namespace assay {
 
 /// Explains why two pipelines of a comparison differ, and names the largest part first. Records
-/// `explain_options::batches` warm batches of each, in turn, on rigs of its own, and runs untraced
-/// ones between them. Reads hardware counters of one more batch of each. Accounts for the
+/// `explain_options::batches` warm batches of each on rigs of its own, one rig at a time, and runs
+/// untraced ones between them. Reads hardware counters of one more batch of each. Accounts for the
 /// wall-clock difference that the comparison found.
 ///
-/// Blocks until done; needs memory for both pipelines at the same time. Throws
-/// `std::invalid_argument` if the comparison has no such variants. Obstacles to tracing become a
-/// line of the explanation.
+/// Blocks until done; needs memory for one pipeline at a time. Throws `std::invalid_argument` if
+/// the comparison has no such variants. Obstacles to tracing become a line of the explanation.
 template <class Control, class Variant>
 trace::explanation explain(Control const& control, Variant const& variant,
                            measure::comparison const& found,

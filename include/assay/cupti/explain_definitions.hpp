@@ -20,11 +20,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -58,49 +60,52 @@ inline time_shares time_shares_of(variant_evidence const& of) {
   return tracing_cost_of(of).distorts() ? time_shares{} : time_shares_of(of.trace);
 }
 
-/// Both variants, opened and run once.
-class opened_variants {
+/// Batches of both variants, of which one is open at a time: a variant can slow the other down by
+/// what it holds, such as a pool of the driver (H200: batches of 5.9 ms took 9.8).
+class traced_variants {
  public:
-  opened_variants(std::array<variant_runs const*, 2> sides, explain_options const& chosen)
-      : sides_(sides), chosen_(chosen), run_{sides[0]->open(), sides[1]->open()} {
-    for (auto const& each : run_) { each(); }
-  }
+  traced_variants(std::array<variant_runs const*, 2> sides, explain_options const& chosen)
+      : sides_(sides), chosen_(chosen) {}
 
-  /// Records warm batches of both, in pairs that begin with either variant in turn, so that a drift
-  /// favours neither. An untraced batch after each tells what tracing added. Each side gets the
-  /// breakdowns of all its batches, and the trace of median length.
-  void record(std::array<variant_evidence*, 2> const& into) const {
+  /// Records warm batches of both. Each variant is opened `openings` times, in the order A B B A,
+  /// so that a drift favours neither; batch `i` of both is a pair. An untraced batch after each
+  /// tells what tracing added. Each side gets the breakdowns of its batches, and the trace of
+  /// median length.
+  void record(std::array<variant_evidence*, 2> const& into) {
     std::array<std::vector<model>, 2> all;
-    for (int batch = 0; batch < chosen_.batches; ++batch) {
+    int pairs = 0;
+    for (int opening = 0; pairs < chosen_.batches && !(opening > 0 && is_late()); ++opening) {
+      auto const left = std::max(1, openings - opening);
+      auto const until = pairs + (chosen_.batches - pairs + left - 1) / left;
       for (int turn = 0; turn < 2; ++turn) {
-        auto const i = static_cast<std::size_t>((batch + turn) % 2);
-        double traced = 0;
-        auto made = trace::record_warm(chosen_.recording, [&] { traced = run_[i](); });
-        run_[i]();
-        auto const untraced = run_[i]();
-        auto& parts = into[i]->batches.emplace_back(breakdown_of({made}));
-        parts.tracing_ns = (traced - untraced) * 1e9;
-        all[i].push_back(std::move(made));
+        auto const i = static_cast<std::size_t>((opening + turn) % 2);
+        record_side(*sides_[i], until, *into[i], all[i]);
       }
-      if (chosen_.after_pair) { chosen_.after_pair(); }
+      auto const done = std::min(all[0].size(), all[1].size());
+      for (std::size_t i = 0; i < 2; ++i) {
+        all[i].resize(done);
+        into[i]->batches.resize(done);
+      }
+      for (; pairs < static_cast<int>(done); ++pairs) {
+        if (chosen_.after_pair) { chosen_.after_pair(); }
+      }
     }
-    auto const median = [](std::vector<model>& of) {
-      std::vector<std::pair<std::int64_t, std::size_t>> lengths;
-      for (auto const& each : of) {
-        lengths.emplace_back(run_extent(each).length(), lengths.size());
-      }
-      std::ranges::sort(lengths);
-      return std::move(of[lengths[of.size() / 2].second]);
-    };
     for (std::size_t i = 0; i < 2; ++i) { into[i]->trace = median(all[i]); }
+    if (pairs == chosen_.batches) { return; }
+    into[0]->trace.notes.emplace_back(
+        "time", concat({"the limit of ", std::to_string(std::llround(chosen_.max_seconds)),
+                        " s ended the explanation after ", std::to_string(pairs), " of ",
+                        std::to_string(chosen_.batches), " pairs of batches"}));
   }
 
   /// Adds hardware counters of a batch of one variant, and the bound by these counters.
   void count(std::size_t side, ceilings const& limits, variant_evidence& into) const {
     auto const& of = *sides_[side];
     if (!chosen_.count || !of.device) { return; }
+    auto const run = of.open();
+    run();
     counters reader{{.metrics = chosen_.metrics, .place = of.device}};
-    into.counters = reader.measure([&] { run_[side](); });
+    into.counters = reader.measure([&] { run(); });
     if (!into.counters->status || into.counters->ranges.empty()) { return; }
     auto const shares = time_shares_of(into);
     into.limits = find_bound(
@@ -114,9 +119,37 @@ class opened_variants {
   }
 
  private:
+  static constexpr int openings = 4;  // what stays with one, such as addresses, weighs a quarter
+
+  bool is_late() const {
+    std::chrono::duration<double> const spent = std::chrono::steady_clock::now() - begin_;
+    return spent.count() >= chosen_.max_seconds;
+  }
+  /// Opens a side and records it until it has so many batches, or the time is up.
+  void record_side(variant_runs const& side, int until, variant_evidence& into,
+                   std::vector<model>& all) const {
+    auto const run = side.open();
+    run();
+    for (bool first = true; std::ssize(all) < until && (first || !is_late()); first = false) {
+      double traced = 0;
+      auto made = trace::record_warm(chosen_.recording, [&] { traced = run(); });
+      run();
+      auto const untraced = run();
+      auto& parts = into.batches.emplace_back(breakdown_of({made}));
+      parts.tracing_ns = (traced - untraced) * 1e9;
+      all.push_back(std::move(made));
+    }
+  }
+  static model median(std::vector<model>& of) {
+    std::vector<std::pair<std::int64_t, std::size_t>> lengths;
+    for (auto const& each : of) { lengths.emplace_back(run_extent(each).length(), lengths.size()); }
+    std::ranges::sort(lengths);
+    return std::move(of[lengths[of.size() / 2].second]);
+  }
+
   std::array<variant_runs const*, 2> sides_;
   explain_options const& chosen_;
-  std::array<std::function<double()>, 2> run_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 /// Adds counters of each kernel of an item, one after the other. An obstacle becomes a note.
@@ -176,7 +209,7 @@ ASSAY_INLINE explanation explain_runs(variant_runs const& control_runs,
   nvtx_range const scope{"explain", category::measurement};
   std::string failure;
   try {
-    detail::opened_variants const both{{&control_runs, &variant_runs}, chosen};
+    detail::traced_variants both{{&control_runs, &variant_runs}, chosen};
     both.record({&control, &variant});
     both.count(0, limits, control);
     both.count(1, limits, variant);

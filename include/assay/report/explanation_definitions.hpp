@@ -80,9 +80,9 @@ inline std::string tracing_text(trace::explanation const& of) {
                  ", so shares are those of traced runs, and no bound is read from them."});
 }
 
-/// Where batches take another time beside those of the other side than in the comparison, in which
-/// each side has an epoch's resources to itself, in a sentence; empty where none does.
-inline std::string beside_text(trace::explanation const& of) {
+/// Where batches take another time than in the comparison, whose batches are of other openings, in
+/// a sentence; empty where none does.
+inline std::string other_time_text(trace::explanation const& of) {
   constexpr double other_time = 1.2;  // as much as tracing may add
   std::string text;
   for (auto const* side : {&of.control, &of.variant}) {
@@ -92,7 +92,7 @@ inline std::string beside_text(trace::explanation const& of) {
         {text.empty() ? "" : ", and ", fixed(ratio, 2), " times as long with ", side->label});
   }
   return text.empty() ? text
-                      : concat({"Beside batches of the other side, untraced batches take ", text,
+                      : concat({"Between traced batches, untraced ones take ", text,
                                 " as in the comparison: the reasons are those of such batches."});
 }
 
@@ -187,7 +187,7 @@ ASSAY_INLINE std::vector<std::string> sentences(trace::explanation const& of, st
       add(std::move(each));
     }
     add(detail::tracing_text(of));
-    add(detail::beside_text(of));
+    add(detail::other_time_text(of));
   }
   auto const control = detail::counters_text(of.control);
   auto const variant = detail::counters_text(of.variant);

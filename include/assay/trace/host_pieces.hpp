@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/trace/glob.hpp>
+#include <assay/trace/intervals.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/trace/results.hpp>
@@ -97,7 +98,12 @@ class host_pieces {
 
  private:
   static constexpr auto no_name = std::numeric_limits<std::uint32_t>::max();
-  static constexpr std::int64_t longest_usual_ns = 10'000;  // launches take 2 to 6 us
+  static constexpr std::int64_t longest_usual_ns = 4'000;  // launches take 2 to 6 us
+  using pieces_of_processes = std::map<std::uint32_t, std::vector<host_piece>>;
+
+  bool is_allocation(host_piece const& of) const {
+    return names_[of.name].first == entry_kind::allocation;
+  }
 
   std::uint32_t name(entry_kind kind, std::string_view text) {
     std::uint32_t number = 0;
@@ -144,58 +150,92 @@ class host_pieces {
 
   /// Gives the time in which a call waited for an allocation of another thread to that allocation:
   /// the driver locks out launches meanwhile. A call waits if it takes more than twice as long as
-  /// usual, and for what it takes longer. Usual is the median of such calls beside no allocation,
-  /// and at most 10 us: where each call waits, none shows what is usual.
+  /// usual. Usual is the median of such calls beside no allocation, and at most 10 us: where each
+  /// call waits, none shows what is usual.
+  ///
+  /// Where many calls wait for one lock, the one that holds it is probably the next to end: a
+  /// moment of the wait belongs to that call.
   void find_allocations_waited_for() {
-    std::map<std::uint32_t, std::vector<host_piece>> allocations;  // by process
+    pieces_of_processes allocations;
     for (auto const& [key, pieces] : threads_) {
       for (auto const& each : pieces) {
-        if (names_[each.name].first == entry_kind::allocation) {
-          allocations[key.process].push_back(each);
-        }
+        if (is_allocation(each)) { allocations[key.process].push_back(each); }
       }
     }
     if (allocations.empty()) { return; }
     for (auto& [process, pieces] : allocations) { pieces = innermost(std::move(pieces)); }
-    auto const usual = usual_lengths(allocations);
+    auto const usual = usual_lengths();
+    auto const waits = [&](thread_key const& key, host_piece const& each) {
+      return names_[each.name].first == entry_kind::call &&
+             2 * each.when.length() > 3 * usual[each.name] &&
+             !parts_within(allocations[key.process], each.when).empty();
+    };
+    std::map<std::uint32_t, std::vector<span>> waiting;
+    for (auto const& [key, pieces] : threads_) {
+      for (auto const& each : pieces) {
+        if (waits(key, each)) { waiting[key.process].push_back(each.when); }
+      }
+    }
+    auto const holders = lock_holders(std::move(waiting));
     for (auto& [key, pieces] : threads_) {
-      auto const& of_process = allocations[key.process];
       std::vector<host_piece> split;
       for (auto const& each : pieces) {
-        auto from = each.when.begin;
-        if (names_[each.name].first == entry_kind::call &&
-            each.when.length() > 2 * usual[each.name]) {
-          for (auto part : parts_within(of_process, {from, each.when.end - usual[each.name]})) {
-            if (from < part.when.begin) { split.push_back({{from, part.when.begin}, each.name}); }
-            from = part.when.end;
-            split.push_back(part);
-          }
+        if (!waits(key, each)) {
+          split.push_back(each);
+          continue;
         }
-        if (from < each.when.end) { split.push_back({{from, each.when.end}, each.name}); }
+        for (auto part : parts_within(holders.at(key.process), each.when)) {
+          if (!is_allocation(part)) { part.name = each.name; }
+          split.push_back(part);
+        }
       }
       pieces = std::move(split);
     }
   }
-  /// The usual lengths of calls, by name.
-  std::vector<std::int64_t> usual_lengths(
-      std::map<std::uint32_t, std::vector<host_piece>> const& allocations) const {
-    std::vector<std::vector<std::int64_t>> alone(names_.size());
+  /// The call that ends next of those in progress, at each moment of these waits, by process.
+  pieces_of_processes lock_holders(std::map<std::uint32_t, std::vector<span>> waiting) const {
+    std::map<std::uint32_t, interval_set> where;
+    for (auto& [process, spans] : waiting) { where[process] = interval_set{std::move(spans)}; }
+    // In a time that runs backwards, the next call to end is the last to begin: the innermost.
+    auto const mirror = [](std::vector<host_piece>& pieces) {
+      for (auto& each : pieces) { each.when = {-each.when.end, -each.when.begin}; }
+      std::ranges::reverse(pieces);
+    };
+    pieces_of_processes holders;
     for (auto const& [key, pieces] : threads_) {
-      auto const others = allocations.find(key.process);
+      auto const at = where.find(key.process);
+      if (at == where.end()) { continue; }
       for (auto const& each : pieces) {
-        if (names_[each.name].first != entry_kind::call) { continue; }
-        if (others == allocations.end() || parts_within(others->second, each.when).empty()) {
-          alone[each.name].push_back(each.when.length());
+        auto const calls = names_[each.name].first == entry_kind::call || is_allocation(each);
+        if (calls && at->second.length_within(each.when) > 0) {
+          holders[key.process].push_back(each);
+        }
+      }
+    }
+    for (auto& [process, pieces] : holders) {
+      mirror(pieces);
+      pieces = innermost(std::move(pieces));
+      mirror(pieces);
+    }
+    return holders;
+  }
+  /// The lengths of calls that wait for nobody, by name.
+  std::vector<std::int64_t> usual_lengths() const {
+    std::vector<std::vector<std::int64_t>> all(names_.size());
+    for (auto const& [key, pieces] : threads_) {
+      for (auto const& each : pieces) {
+        if (names_[each.name].first == entry_kind::call) {
+          all[each.name].push_back(each.when.length());
         }
       }
     }
     std::vector<std::int64_t> usual(names_.size(), longest_usual_ns);
     for (std::size_t i = 0; i < usual.size(); ++i) {
-      auto& some = alone[i];
+      auto& some = all[i];
       if (some.empty()) { continue; }
-      auto const middle = some.begin() + std::ssize(some) / 2;
-      std::nth_element(some.begin(), middle, some.end());
-      usual[i] = std::min(*middle, longest_usual_ns);
+      auto const quick = some.begin() + std::ssize(some) / 10;
+      std::nth_element(some.begin(), quick, some.end());
+      usual[i] = std::min(*quick, longest_usual_ns);
     }
     return usual;
   }

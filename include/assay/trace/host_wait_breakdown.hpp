@@ -13,6 +13,7 @@
 #include <assay/trace/view.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -54,6 +55,7 @@ struct host_wait {
   row_index call = no_row;  ///< a call of the thread that devices waited for
   bool asks = true;         ///< `call` launched the next operation
   bool between = false;     ///< operations came before and after: locks and the tracer count
+  std::int64_t since = 0;   ///< where `between`: the call for the operation before it returned
 };
 
 /// All waits: before the first operation, between operations, and after the last operation. The
@@ -70,7 +72,10 @@ inline std::vector<host_wait> waits_for_host(view const& rows) {
     for (auto const& each : all) { reach = std::max(reach, each.when.end); }
   }
   each_gap(rows, gap_scope::all_devices, [&](idle_gap const& gap) {
-    if (gap.cause == idle_cause::host_bound) { waits.push_back({gap.when, gap.call, true, true}); }
+    if (gap.cause != idle_cause::host_bound) { return; }
+    auto const before = gap.call_before;
+    auto const since = before == no_row ? gap.when.begin : of.calls[before].when.end;
+    waits.push_back({gap.when, gap.call, true, true, since});
   });
   host_wait last{{reach, extent.end}, no_row, false};
   for (row_index row = 0; row < of.calls.size(); ++row) {
@@ -106,6 +111,56 @@ inline std::vector<host_piece> waits_for_locks(host_pieces const& host,
   return innermost(std::move(waits));
 }
 
+/// Times of one wait, by the number of their name.
+class wait_parts {
+ public:
+  void clear() { parts_.clear(); }
+  void add(std::uint32_t name, std::int64_t ns) {
+    for (auto& [known, sum] : parts_) {
+      if (known == name) {
+        sum += ns;
+        return;
+      }
+    }
+    parts_.emplace_back(name, ns);
+  }
+  std::vector<std::pair<std::uint32_t, std::int64_t>> const& all() const noexcept { return parts_; }
+  std::int64_t sum() const {
+    std::int64_t ns = 0;
+    for (auto const& each : parts_) { ns += each.second; }
+    return ns;
+  }
+  /// Gives up to `most` of the parts for which `gives(name)` holds. Returns how much.
+  template <class Gives>
+  std::int64_t take(std::int64_t most, Gives&& gives) {
+    auto left = most;
+    for (auto& [name, ns] : parts_) {
+      if (!gives(name)) { continue; }
+      auto const part = std::min(ns, left);
+      ns -= part;
+      left -= part;
+    }
+    return most - left;
+  }
+  /// Adds `ns`, shared out as the parts of `by` are.
+  void add_shares(std::int64_t ns, wait_parts const& by) {
+    auto left = ns;
+    auto weight = by.sum();
+    for (auto const& [name, size] : by.parts_) {
+      auto const part = size == weight
+                            ? left
+                            : std::llround(static_cast<double>(left) * static_cast<double>(size) /
+                                           static_cast<double>(weight));
+      add(name, part);
+      left -= part;
+      weight -= size;
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::uint32_t, std::int64_t>> parts_;  // a few
+};
+
 }  // namespace detail
 
 /// The calls and locks of the host in the time in which devices waited for the host.
@@ -113,10 +168,15 @@ inline std::vector<host_piece> waits_for_locks(host_pieces const& host,
 /// Between operations a moment belongs to a lock if a thread waits for it that could launch without
 /// it. Such a thread launches elsewhere, or it calls CUDA and launching threads take the lock. Else
 /// the moment belongs to the innermost call of the thread that launches the next operation, or to
-/// the allocation of another thread for which that call waits. The
-/// times before the first and after the last operation count as waits: there, no other thread could
-/// have launched sooner. The sum of `ns` is the time that `device_time_breakdown` has for these
-/// waits; `count` counts waits. O(n log n).
+/// the allocation of another thread for which that call waits.
+///
+/// Without the allocations since the launch before, the next launch would have come sooner, also by
+/// those for which a device had work still. So their time replaces that of launches in the wait, up
+/// to its length: a launch alone has to be.
+///
+/// The times before the first and after the last operation count as waits: there, no other thread
+/// could have launched sooner. The sum of `ns` is the time that `device_time_breakdown` has for
+/// these waits; `count` counts waits. O(n log n).
 inline time_breakdown host_wait_breakdown(view const& rows) {
   auto const& of = rows.of();
   auto const waits = detail::waits_for_host(rows);
@@ -134,15 +194,21 @@ inline time_breakdown host_wait_breakdown(view const& rows) {
   entries.push_back(&result[{entry_kind::host_code, std::string{between_calls}}]);
   auto const way = own + 1;
   entries.push_back(&result[{entry_kind::call, std::string{on_its_way}}]);
-  std::vector<std::pair<std::uint32_t, std::int64_t>> parts;  // of one wait: a few
-  auto const take = [&](std::uint32_t name, std::int64_t ns) {
-    for (auto& [known, sum] : parts) {
-      if (known == name) {
-        sum += ns;
-        return;
-      }
-    }
-    parts.emplace_back(name, ns);
+  detail::wait_parts parts, hidden;
+  auto const take = [&](std::uint32_t name, std::int64_t ns) { parts.add(name, ns); };
+  auto const is = [&](std::uint32_t name, entry_kind kind) {
+    return name < own && host.names()[name].first == kind;
+  };
+  // The allocations of a thread while devices were busy, since its last wait for a device.
+  auto const find_hidden = [&](std::vector<detail::host_piece> const& pieces, span where) {
+    hidden.clear();
+    detail::split_up(
+        pieces, where,
+        [&](std::uint32_t name, std::int64_t ns) {
+          if (is(name, entry_kind::waiting)) { hidden.clear(); }
+          if (is(name, entry_kind::allocation)) { hidden.add(name, ns); }
+        },
+        [](span) {});
   };
   auto const overheads = detail::overheads_of(rows.whole());
   interval_set const nothing;
@@ -164,8 +230,15 @@ inline time_breakdown host_wait_breakdown(view const& rows) {
           take(way, free.end - until);
         });
       });
+      if (each.between && each.since < each.when.begin) {
+        find_hidden(pieces, {each.since, each.when.begin});
+        auto const sum = hidden.sum();
+        auto moved = parts.take(sum, [&](auto name) { return is(name, entry_kind::call); });
+        moved += parts.take(sum - moved, [&](auto name) { return name == way; });
+        parts.add_shares(moved, hidden);
+      }
     }
-    for (auto const& [name, ns] : parts) {
+    for (auto const& [name, ns] : parts.all()) {
       entries[name]->ns += static_cast<double>(ns);
       entries[name]->count += ns > 0 ? 1 : 0;
     }

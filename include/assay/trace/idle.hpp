@@ -30,6 +30,7 @@ struct idle_gap {
   idle_cause cause = idle_cause::other;  ///< the cause of all but `tracer_ns`
   std::int64_t tracer_ns = 0;            ///< the part that the tracer caused
   row_index call = no_row;               ///< asked for that operation
+  row_index call_before = no_row;        ///< asked for the operation that began before it
 };
 
 namespace detail {
@@ -103,6 +104,7 @@ void each_gap(view const& rows, gap_scope scope, Use&& use) {
   using last_work = detail::idle_classifier::last_work;
   std::map<stream_key, last_work> reached;  // the latest end, by device or stream
   std::map<stream_key, last_work> last;
+  row_index call_before = no_row;
   for (auto const& each : rows.operations()) {
     auto const stream = stream_of(place_of(rows.of(), each));
     auto const group = scope == gap_scope::stream   ? stream
@@ -111,10 +113,13 @@ void each_gap(view const& rows, gap_scope scope, Use&& use) {
     auto& reach = reached.try_emplace(group, last_work{each.call, each.when.end}).first->second.end;
     auto& before = last[stream];
     if (each.when.begin > reach) {
-      use(classifier.classify({reach, each.when.begin}, each, before));
+      auto gap = classifier.classify({reach, each.when.begin}, each, before);
+      gap.call_before = call_before;
+      use(gap);
     }
     reach = std::max(reach, each.when.end);
     before = {each.call, each.when.end};
+    call_before = each.call;
   }
 }
 
