@@ -50,7 +50,7 @@ class array_store {
   /// Random bits that decide a place in memory. Stores with other seeds draw others.
   std::uint64_t draw_place() noexcept { return random_bits(placement_seed_, allocated_++); }
 
-  /// Writes `random_value(range, seed, i)` to element i.
+  /// Writes `random_value(range, seed, i)` to element i, or a special element of the range.
   virtual void fill_random(void* to, std::size_t count, any_range const& range,
                            std::uint64_t seed) = 0;
   virtual void fill(void* to, unsigned char value, std::size_t bytes) = 0;
@@ -100,7 +100,7 @@ class host_array_store : public array_store {
   void fill_random(void* to, std::size_t count, any_range const& range,
                    std::uint64_t seed) override {
     with_range(range, [&](auto values) {
-      write_random(static_cast<std::byte*>(to), count, values, seed);
+      write_random(static_cast<std::byte*>(to), count, values, range.special, seed);
     });
   }
   void fill(void* to, unsigned char value, std::size_t bytes) override {
@@ -148,12 +148,18 @@ class host_array_store : public array_store {
   }
 
   template <class Range>
-  static void write_random(std::byte* to, std::size_t count, Range range, std::uint64_t seed) {
+  static void write_random(std::byte* to, std::size_t count, Range range,
+                           special_rule const& special, std::uint64_t seed) {
     constexpr std::int64_t grain = std::int64_t{1} << 14;  // 50 us of work for each thread
     auto const write = [&](std::int64_t begin, std::int64_t end) {
       for (auto i = begin; i < end; ++i) {
         auto const value = random_value(range, seed, static_cast<std::uint64_t>(i));
         std::memcpy(to + i * std::int64_t{sizeof value}, &value, sizeof value);
+        if (!special.any) { continue; }
+        auto const at = static_cast<std::uint64_t>(i);
+        special_draw const instead{special, random_bits(seed, at), at};
+        if (!instead.is_special) { continue; }
+        std::memcpy(to + i * std::int64_t{sizeof value}, &instead.bits, sizeof value);
       }
     };
     host::parallel_for(host::all_threads(), static_cast<std::int64_t>(count), grain, write);

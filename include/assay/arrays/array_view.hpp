@@ -39,11 +39,12 @@ struct declared_array {
 namespace arrays {
 
 /// An array of the store. `source` has the elements that it starts with, where these lie in host
-/// memory; else those of `random` follow from `seed`.
+/// memory; else those of `random` follow from `seed`, but for the special ones.
 struct declared_memory {
   void* data = nullptr;
   void const* source = nullptr;
   std::uint64_t seed = 0;
+  special_rule special{};
 };
 
 template <class T>
@@ -88,7 +89,10 @@ class array_view {
         return source_[i];
       }
       if constexpr (number<T>) {
-        if (kind_ == random_kind::uniform) { return random_value(range_, seed_, i); }
+        if (kind_ == random_kind::uniform) {
+          if (auto const bits = special_bits(i)) { return arrays::from_bits<T>(*bits); }
+          return random_value(range_, seed_, i);
+        }
         if constexpr (std::is_floating_point_v<T>) {
           if (kind_ == random_kind::multiples) {
             return arrays::random_value(arrays::multiples<T>{steps_, range_.low}, seed_, i);
@@ -102,12 +106,21 @@ class array_view {
  private:
   friend class setup;
 
+  /// The bits of an element that is a special one.
+  std::optional<std::uint64_t> special_bits(std::uint64_t i) const {
+    if (!special_.any) { return {}; }
+    arrays::special_draw const drawn{special_, random_bits(seed_, i), i};
+    return drawn.is_special ? std::optional{drawn.bits} : std::nullopt;
+  }
+
   float small_value(std::size_t i) const {
     constexpr auto format = arrays::format_of<T>;
     using bits = typename arrays::small_float<format>::bits_type;
     bits is = 0;
     if (source_ != nullptr) {
       std::memcpy(&is, reinterpret_cast<bits const*>(source_) + i, sizeof is);
+    } else if (auto const special = special_bits(i)) {
+      is = static_cast<bits>(*special);
     } else {
       is = arrays::random_value(arrays::narrowed<bits>{range_, format}, seed_, i);
     }
@@ -120,6 +133,7 @@ class array_view {
   std::size_t size_ = 0;
   T const* source_ = nullptr;
   std::uint64_t seed_ = 0;
+  arrays::special_rule special_{};
   random_kind kind_ = random_kind::none;
   uniform<std::int32_t> steps_{};  // of multiples
   uniform<std::conditional_t<arrays::numeric<T>, arrays::host_value<T>, int>> range_{};

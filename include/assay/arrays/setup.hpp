@@ -329,6 +329,7 @@ class setup {
                                    declared_memory const& of) {
     auto made = view<T>(n, of);
     made.kind_ = array_view<T>::random_kind::uniform;
+    made.special_ = of.special;
     made.range_ = range;
     return made;
   }
