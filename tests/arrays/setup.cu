@@ -118,6 +118,23 @@ TEMPLATE_TEST_CASE("random small floats of a device have the host's bits", "[arr
   }
 }
 
+TEMPLATE_TEST_CASE("special values of a device have the host's bits", "[arrays]", float, double,
+                   std::uint8_t, std::int16_t, int, std::uint64_t, __half, __nv_fp8_e4m3) {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  stream const where{place};
+  constexpr std::size_t n = 100'003;
+  using enum special_values;
+  for (auto const kind : {zeros, ones, extremes, denormals, nan, infinities}) {
+    INFO(to_string(kind));
+    auto on_gpu = on_device(where, seed);
+    setup on_cpu{std::make_unique<arrays::host_array_store>(1), seed};
+    auto const got = copied(on_gpu.with(kind).random<TestType>(n), where);
+    auto const wanted = on_cpu.with(kind).random<TestType>(n);
+    CHECK(std::memcmp(got.data(), wanted.data(), n * sizeof(TestType)) == 0);
+  }
+}
+
 TEST_CASE("results of half precision are checked on a device", "[arrays]") {
   stream const where{place};
   auto make = on_device(where, test::fresh_seed());

@@ -140,12 +140,18 @@ ASSAY_INLINE setup::declared_memory setup::declare_random(char const* call, std:
     range.special = detail::special_rule_of(told.special, n, range, seed,
                                             state_->rows.size() == 0 ? n : state_->rows.columns);
   }
+  arrays::special_rule const* special = nullptr;
+  if (range.special.any) {
+    auto const kept = std::make_shared<arrays::special_rule const>(range.special);
+    state_->kept.push_back(kept);
+    special = kept.get();
+  }
   state_->declared = arrays::detail::hash_of(range, n, seed, state_->declared);
   auto& made = written ? state_->add(call, n, element_bytes)
                        : state_->add_input(call, n, element_bytes, nullptr);
   if (written || state_->fresh) { state_->store->fill_random(made.data, n, range, seed); }
   if (written) { state_->keep_start(); }
-  return {made.data, nullptr, seed, range.special};
+  return {made.data, special, seed, special != nullptr};
 }
 
 ASSAY_INLINE setup::declared_memory setup::declare_copy(char const* call,

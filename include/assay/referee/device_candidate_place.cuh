@@ -240,7 +240,8 @@ class device_candidate_place final : public candidate_place {
       first += count;
     }
     auto const before = *total_;
-    check(cudaMemcpyAsync(total_.get(), sum_.get(), sizeof(word), cudaMemcpyDeviceToHost, on.get()));
+    check(
+        cudaMemcpyAsync(total_.get(), sum_.get(), sizeof(word), cudaMemcpyDeviceToHost, on.get()));
     on.synchronize();
     return *total_ - before;
   }
@@ -249,10 +250,10 @@ class device_candidate_place final : public candidate_place {
   assay::stream stream_, inspection_;
   machine::stream_latch<> latch_;
   event begin_{event::kind::timed}, end_{event::kind::timed};
-  std::unique_ptr<word, free_device> sum_;     ///< of all words so far
+  std::unique_ptr<word, free_device> sum_;    ///< of all words so far
   std::unique_ptr<word, free_pinned> total_;  ///< the same, as the host saw it last
-  int waits_ = 0;    ///< successive runs whose calls waited for the device
-  int escapes_ = 0;  ///< successive cells after which the device still ran
+  int waits_ = 0;                             ///< successive runs whose calls waited for the device
+  int escapes_ = 0;                           ///< successive cells after which the device still ran
 };
 
 }  // namespace assay::referee_detail
