@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,14 @@ class array_store {
   /// Copies host memory into the store; that memory must stay until the stream has passed.
   virtual void copy_in(void* to, void const* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, void const* from, std::size_t bytes) = 0;
+  /// Copies pieces of so many bytes, which begin so many bytes behind `from`, one after another.
+  virtual void copy_out_pieces(void* host, void const* from, std::size_t bytes,
+                               std::span<std::size_t const> offsets) {
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      copy_out(static_cast<std::byte*>(host) + i * bytes,
+               static_cast<std::byte const*>(from) + offsets[i], bytes);
+    }
+  }
   /// Waits until all work on the store's stream is complete.
   virtual void finish() {}
   /// The stream in whose order all functions run; null on a host.

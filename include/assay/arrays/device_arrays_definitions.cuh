@@ -7,9 +7,11 @@
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 namespace assay::arrays {
 
@@ -99,7 +101,40 @@ __global__ void fill_random_elements(void* to, std::uint64_t count, any_range of
   }
 }
 
+constexpr unsigned most_pieces = 64;  // that one launch brings together
+
+struct piece_offsets {
+  std::uint64_t of[most_pieces];
+};
+
+/// A block for each piece.
+template <int = 0>
+__global__ void gather_pieces(std::byte const* from, piece_offsets at, std::uint64_t bytes,
+                              std::byte* to) {
+  for (std::uint64_t i = threadIdx.x; i < bytes; i += blockDim.x) {
+    to[blockIdx.x * bytes + i] = from[at.of[blockIdx.x] + i];
+  }
+}
+
 }  // namespace detail
+
+ASSAY_INLINE void device_array_store::copy_out_pieces(void* host, void const* from,
+                                                      std::size_t bytes,
+                                                      std::span<std::size_t const> offsets) {
+  if (offsets.size() < 2 || offsets.size() > detail::most_pieces) {
+    return array_store::copy_out_pieces(host, from, bytes, offsets);
+  }
+  device_guard const guard{place_};
+  if (room_ < offsets.size() * bytes) {
+    room_ = offsets.size() * bytes;
+    pieces_ = allocate_block(room_);
+  }
+  detail::piece_offsets at{};
+  std::copy(offsets.begin(), offsets.end(), at.of);
+  kernel::launch(detail::gather_pieces<>, dim3(static_cast<unsigned>(offsets.size())), dim3(256), 0,
+                 stream_, static_cast<std::byte const*>(from), at, std::uint64_t{bytes}, pieces_);
+  copy_out(host, pieces_, offsets.size() * bytes);
+}
 
 ASSAY_INLINE void device_array_store::fill_random(void* to, std::size_t count,
                                                   any_range const& range, std::uint64_t seed) {

@@ -167,6 +167,7 @@ class session {
   [[noreturn]] void refuse_reference(std::string const& why) {
     for (auto& each : references_) { each = start(); }
     reference_seconds_ = 0;
+    references_known_ = false;
     throw std::runtime_error("the problem's own reference: " + why);
   }
 
@@ -227,11 +228,13 @@ class session {
     };
     auto const own = std::make_shared<outside_watch>();
     auto const usual = std::make_shared<outside_watch>();
+    usual->is_known = references_known_;
     std::vector const variants{variant_of("reference", usual, reference),
                                variant_of("candidate", own, [in](int) { return in; })};
     found.timed = measure::compare_variants(
         variants, measure::against_first({"reference", "candidate"}), options_.measuring);
     auto const& failure = found.timed->failure;
+    references_known_ = references_known_ || failure.empty();
     if (failure.starts_with("variant \"reference\"")) {  // text of a candidate comes later
       refuse_reference(failure);
     }
@@ -304,6 +307,7 @@ class session {
   std::array<std::shared_ptr<process>, 2> references_;
   double reference_seconds_ = 0;  ///< the least of its examined calls; 0: not examined
   double undisturbed_seconds_ = 0;
+  bool references_known_ = false;  ///< both were judged whole in a comparison
 };
 
 }  // namespace referee_detail
