@@ -210,6 +210,28 @@ TEST_CASE("poison reaches outputs alone and restore inouts alone, on a device", 
   CHECK(differing(z, where) == 0);
 }
 
+TEST_CASE("pieces of an array come back one behind the other", "[arrays]") {
+  stream const where{place};
+  arrays::device_array_store store{place, where, 1};
+  std::vector<unsigned char> content(100'000);
+  for (std::size_t i = 0; i < content.size(); ++i) {
+    content[i] = static_cast<unsigned char>(random_bits(1, i));
+  }
+  auto* const in = store.allocate(content.size());
+  store.copy_in(in, content.data(), content.size());
+  constexpr std::size_t bytes = 901;
+  for (std::size_t const count : {1U, 2U, 64U, 65U, 3U}) {
+    std::vector<std::size_t> offsets;
+    for (std::size_t i = 0; i < count; ++i) { offsets.push_back(i * 1501 + count); }
+    std::vector<unsigned char> got(count * bytes);
+    store.copy_out_pieces(got.data(), in, bytes, offsets);
+    for (std::size_t i = 0; i < count; ++i) {
+      INFO("piece " << i << " of " << count);
+      CHECK(std::memcmp(got.data() + i * bytes, content.data() + offsets[i], bytes) == 0);
+    }
+  }
+}
+
 TEST_CASE("verification finds a corrupted element on a device", "[arrays]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
