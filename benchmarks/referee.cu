@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -33,6 +34,7 @@ int main(int argc, char** argv) {
     referee_session session{{problem}};
     std::vector<double> seconds;
     std::vector<double> kernels;
+    std::map<std::string, double> waits;
     int accused = 0;
     int const rounds = chosen.quick ? 1 : 8;
     for (int i = 0; i < rounds; ++i) {
@@ -43,6 +45,10 @@ int main(int argc, char** argv) {
         std::cout << report::json_line(found) << std::endl;
         accused += found.is_accused() ? 1 : 0;
         seconds.push_back(found.seconds);
+        for (auto const& each : found.waits) {
+          std::cout << each.seconds << " s: " << each.times << " x " << each.request << '\n';
+          if (seconds.size() > 1) { waits[each.request] += each.seconds; }
+        }
         if (found.timed) {
           kernels.push_back(found.timed->variants.at(0).on(found.timed->primary).median);
         }
@@ -61,6 +67,9 @@ int main(int argc, char** argv) {
     figures["seconds"] = {{"p50", stats::quantile(seconds, 0.5)},
                           {"p99", stats::quantile(seconds, 0.99)},
                           {"limit", 1}};
+    for (auto const& [request, all] : waits) {
+      figures["mean_seconds_of_waits"][request] = all / static_cast<double>(seconds.size());
+    }
     figures["kernel_us"] = 1e6 * stats::quantile(sorted(kernels), 0.5);
     std::cout << figures.dump(1) << '\n';
   };

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -125,6 +126,16 @@ TEST_CASE("a candidate that is not accused is timed, and a late cheat is found b
     CHECK(found.timed->failure.empty());
     CHECK(found.timed->epochs > 0);
     CHECK(found.timed->variants.at(1).bytes == 8 * 30'000);
+    double waited = 0;
+    std::map<std::string, int> times;
+    for (auto const& each : found.waits) {
+      waited += each.seconds;
+      times[each.request] += each.times;
+    }
+    CHECK((waited > 0 && waited <= found.seconds));
+    CHECK(times.size() == found.waits.size());
+    CHECK((times["examine sizes"] == 1 && times["judge whole"] >= 1));
+    CHECK((times["run"] > 0 && times["prepare usual"] + times["prepare special"] == times["run"]));
   }
   auto const found = referee.judge("idle-once-timed");
   INFO(report::json_line(found));
@@ -402,7 +413,8 @@ TEST_CASE("outputs are looked at in places that a candidate does not know") {
   for (std::size_t i = 0; i < content.size(); ++i) { content[i] = i; }
   referee_detail::host_candidate_place place;
   auto const sum = [&](std::uint64_t seed) {
-    return place.sampled_checksum(content.data(), 8 * content.size(), seed);
+    std::array const all{referee_detail::array_memory{content.data(), 8 * content.size()}};
+    return place.sampled_checksum(all, seed);
   };
   CHECK(sum(1) == sum(1));
   CHECK(sum(1) != sum(2));

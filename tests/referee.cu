@@ -6,6 +6,7 @@
 #include <assay/referee/rotation.hpp>
 #include <assay/referee/run_referee.hpp>
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -121,6 +122,36 @@ TEST_CASE("padding on a device is no candidate's to write, and nothing is writte
   auto const padded = charges(true, false);  // one of four sets has no padding
   CHECK(padded.size() == 2);
   CHECK(padded.at("out of bounds") > 5);
+}
+
+TEST_CASE("a checksum on a device follows each byte of its arrays, and none behind them") {
+  using namespace assay::referee_detail;
+  device_candidate_place place{assay::on::device{}};
+  auto const store = place.make_store(1);
+  for (std::size_t const bytes : {1U, 7U, 8U, 9U, 4100U, 1U << 20U}) {
+    INFO(bytes << " bytes");
+    std::vector<unsigned char> content(bytes + 8);
+    auto* const one = store->allocate(content.size());
+    auto* const other = store->allocate(content.size());
+    store->fill(other, 7, content.size());
+    auto const sum = [&](auto... of) {
+      store->copy_in(one, content.data(), content.size());
+      store->finish();
+      std::array<array_memory, sizeof...(of)> const all{array_memory{of, bytes}...};
+      CHECK(place.checksum(all) == place.sampled_checksum(all, 1));
+      return place.checksum(all);
+    };
+    auto const first = sum(one);
+    CHECK(sum(one, other) != first);
+    CHECK(sum(one, other) != sum(other, one));
+    for (auto const at : {std::size_t{0}, bytes / 2, bytes - 1, bytes, bytes + 7}) {
+      INFO("byte " << at);
+      content[at] = 1;
+      CHECK((sum(one) == first) == (at >= bytes));
+      content[at] = 0;
+      CHECK(sum(one) == first);
+    }
+  }
 }
 
 TEST_CASE("FLOPs have a ceiling on devices whose data sheet is known") {

@@ -110,11 +110,11 @@ verification of_rows(Launch launch) {
         make.expect(y, [x](std::size_t row, std::size_t i) { return 2.0 * x.seeded(row, i); });
         return [=](cudaStream_t on) { launch(on, x, y); };
       },
-      {.only = test::small() ? sizes{{1, 1}, {2, 1}, {5, 33}, {64, 64}} : sizes{}.at_least(1)});
+      {.only = test::small() ? sizes{{1, 1}, {2, 1}, {5, 33}} : sizes{}.at_least(1)});
 }
 
 verify_options fewer() {
-  return test::small() ? verify_options{.only = {0, 1, 129, 1025}} : verify_options{};
+  return test::small() ? verify_options{.only = {0, 1, 129}} : verify_options{};
 }
 
 }  // namespace
@@ -273,7 +273,7 @@ TEST_CASE("kernels take arrays as views of CCCL", "[verify]") {
           scale_spans<<<blocks(y.size()), block, 0, on>>>(y, z);
         };
       },
-      {.only = {{1, 1}, {2, 1}, {5, 33}, {64, 64}}});
+      {.only = test::small() ? sizes{{1, 1}, {5, 33}} : sizes{{1, 1}, {2, 1}, {5, 33}, {64, 64}}});
   INFO(seen);
   CHECK(seen);
 }

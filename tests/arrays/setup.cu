@@ -118,6 +118,23 @@ TEMPLATE_TEST_CASE("random small floats of a device have the host's bits", "[arr
   }
 }
 
+TEMPLATE_TEST_CASE("special values of a device have the host's bits", "[arrays]", float, double,
+                   std::uint8_t, std::int16_t, int, std::uint64_t, __half, __nv_fp8_e4m3) {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  stream const where{place};
+  constexpr std::size_t n = 100'003;
+  using enum special_values;
+  for (auto const kind : {zeros, ones, extremes, denormals, nan, infinities}) {
+    INFO(to_string(kind));
+    auto on_gpu = on_device(where, seed);
+    setup on_cpu{std::make_unique<arrays::host_array_store>(1), seed};
+    auto const got = copied(on_gpu.with(kind).random<TestType>(n), where);
+    auto const wanted = on_cpu.with(kind).random<TestType>(n);
+    CHECK(std::memcmp(got.data(), wanted.data(), n * sizeof(TestType)) == 0);
+  }
+}
+
 TEST_CASE("results of half precision are checked on a device", "[arrays]") {
   stream const where{place};
   auto make = on_device(where, test::fresh_seed());
@@ -191,6 +208,28 @@ TEST_CASE("poison reaches outputs alone and restore inouts alone, on a device", 
   CHECK(differing(z, where) == n);
   make.restore();
   CHECK(differing(z, where) == 0);
+}
+
+TEST_CASE("pieces of an array come back one behind the other", "[arrays]") {
+  stream const where{place};
+  arrays::device_array_store store{place, where, 1};
+  std::vector<unsigned char> content(100'000);
+  for (std::size_t i = 0; i < content.size(); ++i) {
+    content[i] = static_cast<unsigned char>(random_bits(1, i));
+  }
+  auto* const in = store.allocate(content.size());
+  store.copy_in(in, content.data(), content.size());
+  constexpr std::size_t bytes = 901;
+  for (std::size_t const count : {1U, 2U, 64U, 65U, 3U}) {
+    std::vector<std::size_t> offsets;
+    for (std::size_t i = 0; i < count; ++i) { offsets.push_back(i * 1501 + count); }
+    std::vector<unsigned char> got(count * bytes);
+    store.copy_out_pieces(got.data(), in, bytes, offsets);
+    for (std::size_t i = 0; i < count; ++i) {
+      INFO("piece " << i << " of " << count);
+      CHECK(std::memcmp(got.data() + i * bytes, content.data() + offsets[i], bytes) == 0);
+    }
+  }
 }
 
 TEST_CASE("verification finds a corrupted element on a device", "[arrays]") {

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,7 +51,7 @@ class array_store {
   /// Random bits that decide a place in memory. Stores with other seeds draw others.
   std::uint64_t draw_place() noexcept { return random_bits(placement_seed_, allocated_++); }
 
-  /// Writes `random_value(range, seed, i)` to element i.
+  /// Writes `random_value(range, seed, i)` to element i, or a special element of the range.
   virtual void fill_random(void* to, std::size_t count, any_range const& range,
                            std::uint64_t seed) = 0;
   virtual void fill(void* to, unsigned char value, std::size_t bytes) = 0;
@@ -58,6 +59,14 @@ class array_store {
   /// Copies host memory into the store; that memory must stay until the stream has passed.
   virtual void copy_in(void* to, void const* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, void const* from, std::size_t bytes) = 0;
+  /// Copies pieces of so many bytes, which begin so many bytes behind `from`, one after another.
+  virtual void copy_out_pieces(void* host, void const* from, std::size_t bytes,
+                               std::span<std::size_t const> offsets) {
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      copy_out(static_cast<std::byte*>(host) + i * bytes,
+               static_cast<std::byte const*>(from) + offsets[i], bytes);
+    }
+  }
   /// Waits until all work on the store's stream is complete.
   virtual void finish() {}
   /// The stream in whose order all functions run; null on a host.
@@ -100,7 +109,7 @@ class host_array_store : public array_store {
   void fill_random(void* to, std::size_t count, any_range const& range,
                    std::uint64_t seed) override {
     with_range(range, [&](auto values) {
-      write_random(static_cast<std::byte*>(to), count, values, seed);
+      write_random(static_cast<std::byte*>(to), count, values, range.special, seed);
     });
   }
   void fill(void* to, unsigned char value, std::size_t bytes) override {
@@ -148,12 +157,18 @@ class host_array_store : public array_store {
   }
 
   template <class Range>
-  static void write_random(std::byte* to, std::size_t count, Range range, std::uint64_t seed) {
+  static void write_random(std::byte* to, std::size_t count, Range range,
+                           special_rule const& special, std::uint64_t seed) {
     constexpr std::int64_t grain = std::int64_t{1} << 14;  // 50 us of work for each thread
     auto const write = [&](std::int64_t begin, std::int64_t end) {
       for (auto i = begin; i < end; ++i) {
         auto const value = random_value(range, seed, static_cast<std::uint64_t>(i));
         std::memcpy(to + i * std::int64_t{sizeof value}, &value, sizeof value);
+        if (!special.any) { continue; }
+        auto const at = static_cast<std::uint64_t>(i);
+        special_draw const instead{special, random_bits(seed, at), at};
+        if (!instead.is_special) { continue; }
+        std::memcpy(to + i * std::int64_t{sizeof value}, &instead.bits, sizeof value);
       }
     };
     host::parallel_for(host::all_threads(), static_cast<std::int64_t>(count), grain, write);

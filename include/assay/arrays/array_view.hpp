@@ -39,11 +39,13 @@ struct declared_array {
 namespace arrays {
 
 /// An array of the store. `source` has the elements that it starts with, where these lie in host
-/// memory; else those of `random` follow from `seed`.
+/// memory; else those of `random` follow from `seed`. Or it is the `special_rule` of those that do
+/// not.
 struct declared_memory {
   void* data = nullptr;
   void const* source = nullptr;
   std::uint64_t seed = 0;
+  bool is_special = false;  ///< the source is a rule
 };
 
 template <class T>
@@ -84,11 +86,14 @@ class array_view {
     if (i < size_) {
       if constexpr (arrays::small_floating<T>) {
         if (source_ != nullptr || kind_ == random_kind::uniform) { return small_value(i); }
-      } else if (source_ != nullptr) {
-        return source_[i];
+      } else if (source_ != nullptr && kind_ != random_kind::special) {
+        return static_cast<T const*>(source_)[i];
       }
       if constexpr (number<T>) {
-        if (kind_ == random_kind::uniform) { return random_value(range_, seed_, i); }
+        if (auto const bits = special_bits(i)) { return arrays::from_bits<T>(*bits); }
+        if (kind_ == random_kind::uniform || kind_ == random_kind::special) {
+          return random_value(range_, seed_, i);
+        }
         if constexpr (std::is_floating_point_v<T>) {
           if (kind_ == random_kind::multiples) {
             return arrays::random_value(arrays::multiples<T>{steps_, range_.low}, seed_, i);
@@ -102,27 +107,44 @@ class array_view {
  private:
   friend class setup;
 
+  using range_type = uniform<std::conditional_t<arrays::numeric<T>, arrays::host_value<T>, int>>;
+
+  void be_random(range_type const& range, bool is_special) noexcept {
+    kind_ = is_special ? random_kind::special : random_kind::uniform;
+    range_ = range;
+  }
+
+  /// The bits of an element that is a special one.
+  std::optional<std::uint64_t> special_bits(std::uint64_t i) const {
+    if (kind_ != random_kind::special) { return {}; }
+    auto const& rule = *static_cast<arrays::special_rule const*>(source_);
+    arrays::special_draw const drawn{rule, random_bits(seed_, i), i};
+    return drawn.is_special ? std::optional{drawn.bits} : std::nullopt;
+  }
+
   float small_value(std::size_t i) const {
     constexpr auto format = arrays::format_of<T>;
     using bits = typename arrays::small_float<format>::bits_type;
     bits is = 0;
-    if (source_ != nullptr) {
-      std::memcpy(&is, reinterpret_cast<bits const*>(source_) + i, sizeof is);
+    if (auto const special = special_bits(i)) {
+      is = static_cast<bits>(*special);
+    } else if (source_ != nullptr && kind_ != random_kind::special) {
+      std::memcpy(&is, static_cast<bits const*>(source_) + i, sizeof is);
     } else {
       is = arrays::random_value(arrays::narrowed<bits>{range_, format}, seed_, i);
     }
     return static_cast<float>(arrays::widened(format, is));
   }
 
-  enum class random_kind : unsigned char { none, uniform, multiples };
+  enum class random_kind : unsigned char { none, uniform, multiples, special };
 
   T* data_ = nullptr;
   std::size_t size_ = 0;
-  T const* source_ = nullptr;
+  void const* source_ = nullptr;  // elements, or the rule of special ones
   std::uint64_t seed_ = 0;
   random_kind kind_ = random_kind::none;
   uniform<std::int32_t> steps_{};  // of multiples
-  uniform<std::conditional_t<arrays::numeric<T>, arrays::host_value<T>, int>> range_{};
+  range_type range_{};
 };
 
 /// An array in rows; see `matrix`. As an `array_view` it has all elements, with padding.

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,8 @@ class device_array_store final : public array_store {
     copy(host, from, bytes);
     finish();
   }
+  void copy_out_pieces(void* host, void const* from, std::size_t bytes,
+                       std::span<std::size_t const> offsets) override;
   void finish() override { check(cudaStreamSynchronize(stream_.get())); }
   void* stream() const noexcept override { return stream_.get(); }
 
@@ -62,6 +65,8 @@ class device_array_store final : public array_store {
   on::device place_;
   ::cuda::stream_ref stream_;
   std::vector<std::unique_ptr<std::byte, device_free>> blocks_;
+  std::byte* pieces_ = nullptr;  ///< where pieces come together, in one of the blocks
+  std::size_t room_ = 0;         ///< for so many bytes of them
 };
 
 }  // namespace assay::arrays

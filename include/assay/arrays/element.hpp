@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/arrays/small_float.hpp>
+#include <assay/arrays/special_rule.hpp>
 #include <assay/core/random.hpp>
 
 #include <bit>
@@ -140,6 +141,7 @@ struct any_range {
   std::uint64_t low = 0, high = 0;  ///< bits of the ends, of type T, float or 32-bit integers
   std::uint64_t unit = 0;           ///< bits of the unit of multiples
   float_format format{};            ///< of small floating numbers, whose ends are floats
+  special_rule special{};           ///< elements that are not of the range
 };
 
 template <number T>

@@ -66,26 +66,37 @@ class expected_elements final : public expectation {
     }
     auto const parts = pieces(size_, (std::size_t{16} << 20U) / bytes_of(right_.type),
                               some ? std::nullopt : of.some);
+    auto const bytes = parts.length * bytes_of(right_.type);
+    auto const together = parts.drawn ? parts.begins.size() : 1;  // in one copy
     std::size_t looked = 0;
-    auto const got =
-        std::make_unique_for_overwrite<std::byte[]>(parts.length * bytes_of(right_.type));
+    auto const got = std::make_unique_for_overwrite<std::byte[]>(together * bytes);
     element_errors wrong;
     std::string words;
-    for (auto const begin : parts.begins) {
-      auto const count = std::min(parts.length, size_ - begin);
-      looked += count;
-      of.store.copy_out(got.get(),
-                        static_cast<std::byte const*>(of.data) + begin * bytes_of(right_.type),
-                        count * bytes_of(right_.type));
-      auto const found = naming_array(of.index, [&] {
-        return some ? sample_wrong(got.get(), count, begin, drawn, of)
-                    : count_wrong(got.get(), count, begin, of);
+    for (std::size_t i = 0; i < parts.begins.size(); i += together) {
+      auto const begins = std::span{parts.begins}.subspan(i, together);
+      auto const count = std::min(parts.length, size_ - begins.back());
+      looked += together * count;
+      std::vector<std::size_t> offsets(begins.begin(), begins.end());
+      for (auto& each : offsets) { each *= bytes_of(right_.type); }
+      of.store.copy_out_pieces(got.get(), of.data, count * bytes_of(right_.type), offsets);
+      std::vector<element_errors> found(together);
+      naming_array(of.index, [&] {
+        auto const look = [&](std::int64_t from, std::int64_t to) {
+          for (auto k = static_cast<std::size_t>(from); k < static_cast<std::size_t>(to); ++k) {
+            auto const* const at = got.get() + k * bytes;
+            found[k] = some ? sample_wrong(at, count, begins[k], drawn, of)
+                            : count_wrong(at, count, begins[k], of);
+          }
+        };
+        host::parallel_for(host::all_threads(), static_cast<std::int64_t>(together), 4, look);
       });
-      if (found.count > 0 && wrong.count == 0) {
-        words = in_words(got.get() + (found.first - begin) * bytes_of(right_.type), found.first,
-                         of.poison);
+      for (std::size_t k = 0; k < together; ++k) {
+        if (found[k].count > 0 && wrong.count == 0) {
+          auto const at = (found[k].first - begins[k]) * bytes_of(right_.type);
+          words = in_words(got.get() + k * bytes + at, found[k].first, of.poison);
+        }
+        wrong.add(found[k]);
       }
-      wrong.add(found);
     }
     if (wrong.share > of.worst.share) {
       part at;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -66,6 +67,10 @@ class guarded_store final : public array_store {
   }
   void copy_out(void* host, void const* from, std::size_t bytes) override {
     store_->copy_out(host, from, bytes);
+  }
+  void copy_out_pieces(void* host, void const* from, std::size_t bytes,
+                       std::span<std::size_t const> offsets) override {
+    store_->copy_out_pieces(host, from, bytes, offsets);
   }
   void finish() override { store_->finish(); }
   void* stream() const noexcept override { return store_->stream(); }

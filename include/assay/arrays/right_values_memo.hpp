@@ -32,8 +32,10 @@ struct no_right_value : std::invalid_argument {
 /// A hash of random elements.
 inline std::uint64_t hash_of(any_range const& range, std::size_t n, std::uint64_t seed,
                              std::uint64_t hash) {
+  auto const& [any, up_to, surely, one, other] = range.special;
   for (auto const word : {std::uint64_t{n}, seed, range.low, range.high, range.unit,
-                          static_cast<std::uint64_t>(range.type)}) {
+                          static_cast<std::uint64_t>(range.type), std::uint64_t{any}, up_to, surely,
+                          one.bits, one.steps, other.bits, other.steps}) {
     hash = random_bits(hash, word);
   }
   return hash;

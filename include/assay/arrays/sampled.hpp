@@ -83,6 +83,7 @@ inline std::vector<std::size_t> draw_sample(std::size_t size, matrix const& rows
 struct array_pieces {
   std::size_t length;
   std::vector<std::size_t> begins;
+  bool drawn = false;  ///< few of a large array, each whole
 };
 
 /// All of an array, in pieces of at most `most` elements. With `some`, of an array of more than
@@ -93,7 +94,7 @@ struct array_pieces {
 inline array_pieces pieces(std::size_t size, std::size_t most,
                            std::optional<std::uint64_t> some = {}) {
   constexpr std::size_t few = std::size_t{1} << 18U, runs = 64, run = 1024;
-  array_pieces made{std::min(size, most), {}};
+  array_pieces made{std::min(size, most), {}, false};
   if (!some || size <= few) {
     for (std::size_t begin = 0; begin < size; begin += made.length) {
       made.begins.push_back(begin);
@@ -101,6 +102,7 @@ inline array_pieces pieces(std::size_t size, std::size_t most,
     return made;
   }
   made.length = run;
+  made.drawn = true;
   for (std::size_t i = 0; i < runs; ++i) {
     auto const first = size / runs * i;
     auto const room = (i + 1 < runs ? size / runs : size - first) - run;

@@ -319,7 +319,7 @@ class setup {
     array_view<T> made;
     made.data_ = static_cast<T*>(of.data);
     made.size_ = n;
-    made.source_ = static_cast<T const*>(of.source);
+    made.source_ = of.source;
     made.seed_ = of.seed;
     return made;
   }
@@ -327,8 +327,7 @@ class setup {
   static array_view<T> random_view(std::size_t n, uniform<arrays::host_value<T>> range,
                                    declared_memory const& of) {
     auto made = view<T>(n, of);
-    made.kind_ = array_view<T>::random_kind::uniform;
-    made.range_ = range;
+    made.be_random(range, of.is_special);
     return made;
   }
   template <class T>

@@ -125,9 +125,10 @@ ASSAY_INLINE double setup::flops() const noexcept { return state_->flops; }
 ASSAY_INLINE std::uint64_t setup::draw_place() noexcept { return state_->store->draw_place(); }
 
 ASSAY_INLINE setup::declared_memory setup::declare_random(char const* call, std::size_t n,
-                                                          arrays::any_range const& range,
+                                                          arrays::any_range const& usual,
                                                           bool written) {
-  detail::require_range(range);
+  detail::require_range(usual);
+  auto range = usual;
   auto const element_bytes = arrays::with_type(range.type, [](auto value) { return sizeof value; });
   auto const seed = random_bits(state_->seed, state_->arrays.size());
   auto& told = state_->told;
@@ -136,17 +137,21 @@ ASSAY_INLINE setup::declared_memory setup::declare_random(char const* call, std:
   bool const is_special = told.special != special_values::none && !(is_infinite && told.finite);
   if (is_special && !range.is_multiples) {
     told.has_nan = told.has_nan || is_infinite;
-    auto const made = detail::special_elements(told.special, n, range, seed,
-                                               state_->rows.size() == 0 ? n : state_->rows.columns);
-    state_->kept.push_back(made);
-    return declare_copy(call, {made.get(), n * element_bytes}, element_bytes, written);
+    range.special = detail::special_rule_of(told.special, n, range, seed,
+                                            state_->rows.size() == 0 ? n : state_->rows.columns);
+  }
+  arrays::special_rule const* special = nullptr;
+  if (range.special.any) {
+    auto const kept = std::make_shared<arrays::special_rule const>(range.special);
+    state_->kept.push_back(kept);
+    special = kept.get();
   }
   state_->declared = arrays::detail::hash_of(range, n, seed, state_->declared);
   auto& made = written ? state_->add(call, n, element_bytes)
                        : state_->add_input(call, n, element_bytes, nullptr);
   if (written || state_->fresh) { state_->store->fill_random(made.data, n, range, seed); }
   if (written) { state_->keep_start(); }
-  return {made.data, nullptr, seed};
+  return {made.data, special, seed, special != nullptr};
 }
 
 ASSAY_INLINE setup::declared_memory setup::declare_copy(char const* call,

@@ -107,7 +107,7 @@ struct setup_state {
   std::uint64_t seed = 0;
   std::vector<entry> arrays{};
   std::vector<void*> shared{};  // arrays of the first lane; null where an array is not shared
-  std::vector<std::shared_ptr<void const>> kept{};  // elements of special values, and of rows
+  std::vector<std::shared_ptr<void const>> kept{};  // rules of special values, and elements of rows
   std::uint64_t choice = 0;    // of scalars; each declaration takes a digit of it
   std::string scalars{};       // in words
   matrix rows{};               // of the array that is declared next

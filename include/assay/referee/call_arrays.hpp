@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -72,11 +71,15 @@ class call_arrays {
 
   /// Draws all inputs and scalars anew and poisons the outputs.
   void refresh(draw const& how) {
+    begin_to_refresh(how);
+    store_->finish();
+  }
+  /// The same, done when the store has finished.
+  void begin_to_refresh(draw const& how) {
     store_->rewind(how.keep_outputs);
     setup_ = std::make_unique<setup>(store_, how.seed);
     setup_->with(how.values).choose_scalars(random_bits(how.seed, 0)).choose_rows(layout_);
     arguments_ = {*setup_, problem_.declare(*setup_, n_)};
-    store_->finish();
   }
 
   /// Enqueues one call. The mode of floating-point numbers is restored behind it, since the check
@@ -94,17 +97,10 @@ class call_arrays {
     place_.drain();
   }
 
-  std::uint64_t outputs() const {
-    return over(false, [this](auto const& each) { return place_.checksum(each.data, each.bytes); });
-  }
-  std::uint64_t inputs() const {
-    return over(true, [this](auto const& each) { return place_.checksum(each.data, each.bytes); });
-  }
-  std::uint64_t sampled_checksum(std::uint64_t places) const {
-    return over(false, [&](auto const& each) {
-      return place_.sampled_checksum(each.data, each.bytes, places);
-    });
-  }
+  std::uint64_t outputs() const { return place_.checksum(results()); }
+  std::uint64_t inputs() const { return place_.checksum(memory_of(true)); }
+  /// The memory of all arrays that calls write.
+  std::vector<array_memory> results() const { return memory_of(false); }
   std::optional<std::string> verify(double slack = 1, std::optional<std::uint64_t> some = {}) {
     return setup_->verify(slack, some);
   }
@@ -146,14 +142,11 @@ class call_arrays {
   std::string const& float_change() const noexcept { return float_change_; }
 
  private:
-  std::uint64_t over(bool inputs,
-                     std::function<std::uint64_t(declared_array const&)> const& of) const {
-    using enum declared_array::role;
-    std::uint64_t all = 0;
+  std::vector<array_memory> memory_of(bool inputs) const {
+    std::vector<array_memory> all;
     for (auto const& each : setup_->declared()) {
-      if (inputs ? each.what == input : each.what == output || each.what == inout) {
-        all = random_bits(all, of(each));
-      }
+      bool const is_input = each.what == declared_array::role::input;
+      if (inputs ? is_input : each.is_result()) { all.push_back({each.data, each.bytes}); }
     }
     return all;
   }

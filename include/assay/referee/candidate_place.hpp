@@ -23,6 +23,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -39,6 +40,12 @@ struct escaped : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
+/// The memory of an array.
+struct array_memory {
+  void const* data = nullptr;
+  std::size_t bytes = 0;
+};
+
 /// What the referee does that differs on a device.
 class candidate_place {
  public:
@@ -53,12 +60,11 @@ class candidate_place {
   virtual void settle(double seconds) {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   }
-  /// A number that follows from all bytes.
-  virtual std::uint64_t checksum(void const* data, std::size_t bytes) = 0;
+  /// A number that follows from all bytes of some arrays.
+  virtual std::uint64_t checksum(std::span<array_memory const> of) = 0;
   /// A number that follows from bytes as they are when a call is done: on the host some, at places
   /// that follow from a seed, and on a device all in the order of the stream.
-  virtual std::uint64_t sampled_checksum(void const* data, std::size_t bytes,
-                                         std::uint64_t seed) = 0;
+  virtual std::uint64_t sampled_checksum(std::span<array_memory const> of, std::uint64_t seed) = 0;
   /// Makes the calls one after another and waits for the end of their work.
   virtual measure::cell run(std::vector<stream_call> const& calls) = 0;
   /// The most bytes of all buffer sets of a size, unless two sets need more.
@@ -86,20 +92,14 @@ class host_candidate_place : public candidate_place {
     return std::make_unique<arrays::host_array_store>(seed);
   }
   measure::clock decides() const override { return measure::clock::wall; }
-  std::uint64_t checksum(void const* data, std::size_t bytes) override {
-    return sum(static_cast<std::byte const*>(data), bytes, bytes);
+  std::uint64_t checksum(std::span<array_memory const> of) override {
+    std::uint64_t all = 0;
+    for (auto const& each : of) { all = random_bits(all, sum_of(each)); }
+    return all;
   }
-  /// The last 64 bytes, and one piece of 64 bytes of each of 64 equal parts, from the last to the
-  /// first: a thread that is still at work is more likely to owe the end of an array.
-  std::uint64_t sampled_checksum(void const* data, std::size_t bytes, std::uint64_t seed) override {
-    constexpr std::size_t piece = 64, parts = 64;
-    auto const* const from = static_cast<std::byte const*>(data);
-    if (bytes <= (parts + 1) * piece) { return sum(from, bytes, bytes); }
-    auto all = sum(from + bytes - piece, piece, 0);
-    auto const part = (bytes - piece) / parts;
-    for (std::size_t i = parts; i-- > 0;) {
-      all = sum(from + i * part + random_bits(seed, i) % part, piece, all);
-    }
+  std::uint64_t sampled_checksum(std::span<array_memory const> of, std::uint64_t seed) override {
+    std::uint64_t all = 0;
+    for (auto const& each : of) { all = random_bits(all, sum_of_pieces(each, seed)); }
     return all;
   }
   /// Takes off the time of other programs, as timed host calls of a comparison do; unless this
@@ -144,6 +144,23 @@ class host_candidate_place : public candidate_place {
   }
 
  private:
+  static std::uint64_t sum_of(array_memory const& of) {
+    return sum(static_cast<std::byte const*>(of.data), of.bytes, of.bytes);
+  }
+  /// The last 64 bytes, and one piece of 64 bytes of each of 64 equal parts, from the last to the
+  /// first: a thread that is still at work is more likely to owe the end of an array.
+  static std::uint64_t sum_of_pieces(array_memory const& of, std::uint64_t seed) {
+    constexpr std::size_t piece = 64, parts = 64;
+    auto const [data, bytes] = of;
+    auto const* const from = static_cast<std::byte const*>(data);
+    if (bytes <= (parts + 1) * piece) { return sum_of(of); }
+    auto all = sum(from + bytes - piece, piece, 0);
+    auto const part = (bytes - piece) / parts;
+    for (std::size_t i = parts; i-- > 0;) {
+      all = sum(from + i * part + random_bits(seed, i) % part, piece, all);
+    }
+    return all;
+  }
   static std::uint64_t sum(std::byte const* from, std::size_t bytes, std::uint64_t seed) {
     for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
       std::uint64_t word = 0;

@@ -29,9 +29,10 @@ namespace assay::referee_detail {
 struct outside_watch {
   /// Of each pass of calls: seconds by the clock of the process, and those by this process beyond.
   std::vector<double> inside, beyond;
-  double longest = 0;  ///< seconds of a call, the mean of a pass
-  double looking = 0;  ///< seconds for judgements
-  double timing = 0;   ///< seconds for calls and their inputs
+  double longest = 0;     ///< seconds of a call, the mean of a pass
+  double looking = 0;     ///< seconds for judgements
+  double timing = 0;      ///< seconds for calls and their inputs
+  bool is_known = false;  ///< the reference in the process of an earlier comparison
   stats::random_source random{stats::draw_seed()};
   std::optional<charge> found;
 };
@@ -103,10 +104,11 @@ class candidate_subject final : public measure::subject {
     return made;
   }
 
-  /// Judges the last pass. Calls only where there was none.
+  /// Judges the last pass. Calls only where there was none. Of a reference that was judged whole
+  /// before, parts are looked at, as behind cells.
   std::optional<std::string> verify(int) override {
     if (calls_ == 0) { (void)passes(1, "usual"); }
-    if (!is_judged_) { judge("whole"); }
+    if (!is_judged_) { judge(watch_->is_known ? "part" : "whole"); }
     return {};
   }
 

@@ -70,12 +70,20 @@ inline constexpr std::array<std::string_view, 6> examination_steps{"first", "ans
 
 }  // namespace referee_detail
 
+/// For how long the referee waited for its processes.
+struct waiting {
+  std::string request;  ///< what it waited for
+  int times = 0;
+  double seconds = 0;
+};
+
 /// The verdict on one candidate. A candidate with charges is not timed, or its times do not count.
 struct referee_result {
   std::string candidate;
   std::vector<charge> charges;
   std::optional<comparison> timed;  ///< "candidate" against "reference"
   double seconds = 0;               ///< that the verdict took
+  std::vector<waiting> waits;       ///< of these, the longest first
 
   bool is_accused() const noexcept { return !charges.empty(); }
 };

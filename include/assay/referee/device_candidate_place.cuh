@@ -22,18 +22,31 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 namespace assay::referee_detail {
 
-/// Adds a number for each word of an array, which depends on the word and its place.
+/// Adds a number for each word of an array, which depends on the word and its place from `first`
+/// on. `last` are the bits of the last word that count.
 template <class Word>
-__global__ void sum_words(Word const* from, std::uint64_t count, unsigned long long* sum) {
-  unsigned long long own = 0;
-  for (auto const i : kernel::grid_stride(count)) { own += random_draw{from[i], i}.bits; }
-  atomicAdd(sum, own);
+__global__ void sum_words(Word const* from, std::uint64_t count, Word last, std::uint64_t first,
+                          Word* sum) {
+  __shared__ Word of_block;
+  if (threadIdx.x == 0) { of_block = 0; }
+  __syncthreads();
+  Word own = 0;
+  for (auto const i : kernel::grid_stride(count)) {
+    own += random_draw{i + 1 < count ? from[i] : from[i] & last, first + i}.bits;
+  }
+  for (unsigned apart = 16; apart > 0; apart /= 2) {
+    own += __shfl_xor_sync(0xFFFF'FFFFU, own, apart);
+  }
+  if (threadIdx.x % 32 == 0) { atomicAdd(&of_block, own); }
+  __syncthreads();
+  if (threadIdx.x == 0) { atomicAdd(sum, of_block); }  // one of each block: they go one by one
 }
 
 /// Dense operations of the tensor cores of an SM in a clock, at the narrowest type; 0: not known.
@@ -63,8 +76,12 @@ class device_candidate_place final : public candidate_place {
   explicit device_candidate_place(on::device place)
       : place_(required(place)), stream_(place), inspection_(place), latch_(held_seconds) {
     void* block = nullptr;
-    check(cudaMalloc(&block, sizeof(unsigned long long)));
-    sum_.reset(static_cast<unsigned long long*>(block));
+    check(cudaMalloc(&block, sizeof(word)));
+    sum_.reset(static_cast<word*>(block));
+    check(cudaMemset(block, 0, sizeof(word)));
+    check(cudaMallocHost(&block, sizeof(word)));
+    total_.reset(static_cast<word*>(block));
+    *total_ = 0;
     latch_.hold(stream_);  // loads its kernel, which must not happen behind a held stream
     latch_.open();
     stream_.synchronize();
@@ -80,11 +97,9 @@ class device_candidate_place final : public candidate_place {
     candidate_place::settle(seconds);
     check(cudaDeviceSynchronize());
   }
-  std::uint64_t checksum(void const* data, std::size_t bytes) override {
-    return sum(data, bytes, inspection_);
-  }
-  std::uint64_t sampled_checksum(void const* data, std::size_t bytes, std::uint64_t) override {
-    return sum(data, bytes, stream_);
+  std::uint64_t checksum(std::span<array_memory const> of) override { return sum(of, inspection_); }
+  std::uint64_t sampled_checksum(std::span<array_memory const> of, std::uint64_t) override {
+    return sum(of, stream_);
   }
   /// Two events enclose the calls, which wait in the held stream until all are enqueued. The stream
   /// is not held once calls of three runs in turn waited for the device, as the first launch of a
@@ -179,9 +194,13 @@ class device_candidate_place final : public candidate_place {
 
  private:
   static constexpr double held_seconds = 0.05;
+  using word = unsigned long long;
 
   struct free_device {
     void operator()(void* block) const noexcept { check_noexcept(cudaFree(block)); }
+  };
+  struct free_pinned {
+    void operator()(void* block) const noexcept { check_noexcept(cudaFreeHost(block)); }
   };
 
   static on::device required(on::device place) {
@@ -206,28 +225,35 @@ class device_candidate_place final : public candidate_place {
     }
   }
 
-  /// Behind the end of an array lies a red zone, so the last word may reach into it.
-  std::uint64_t sum(void const* data, std::size_t bytes, assay::stream const& on) {
-    using word = std::uint32_t;
+  /// The sum of all arrays, by one wait. Behind the end of an array lies a red zone, so its last
+  /// word may be read there.
+  std::uint64_t sum(std::span<array_memory const> of, assay::stream const& on) {
     device_guard const guard{place_};
     auto const run = sum_words<word>;
-    auto const count = (bytes + sizeof(word) - 1) / sizeof(word);
-    check(cudaMemsetAsync(sum_.get(), 0, sizeof(unsigned long long), on.get()));
-    kernel::launch(run, kernel::stride_shape(run, place_, count, 256), 0, on,
-                   static_cast<word const*>(data), static_cast<std::uint64_t>(count), sum_.get());
-    unsigned long long all = 0;
-    check(cudaMemcpyAsync(&all, sum_.get(), sizeof all, cudaMemcpyDeviceToHost, on.get()));
+    std::uint64_t first = 0;
+    for (auto const& [data, bytes] : of) {
+      auto const count = std::uint64_t{(bytes + sizeof(word) - 1) / sizeof(word)};
+      if (count == 0) { continue; }
+      auto const last = ~word{0} >> 8U * (count * sizeof(word) - bytes);
+      kernel::launch(run, kernel::stride_shape(run, place_, count, 256), 0, on,
+                     static_cast<word const*>(data), count, last, first, sum_.get());
+      first += count;
+    }
+    auto const before = *total_;
+    check(
+        cudaMemcpyAsync(total_.get(), sum_.get(), sizeof(word), cudaMemcpyDeviceToHost, on.get()));
     on.synchronize();
-    return all;
+    return *total_ - before;
   }
 
   on::device place_;
   assay::stream stream_, inspection_;
   machine::stream_latch<> latch_;
   event begin_{event::kind::timed}, end_{event::kind::timed};
-  std::unique_ptr<unsigned long long, free_device> sum_;
-  int waits_ = 0;    ///< successive runs whose calls waited for the device
-  int escapes_ = 0;  ///< successive cells after which the device still ran
+  std::unique_ptr<word, free_device> sum_;    ///< of all words so far
+  std::unique_ptr<word, free_pinned> total_;  ///< the same, as the host saw it last
+  int waits_ = 0;                             ///< successive runs whose calls waited for the device
+  int escapes_ = 0;                           ///< successive cells after which the device still ran
 };
 
 }  // namespace assay::referee_detail

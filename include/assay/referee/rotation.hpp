@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,19 +70,20 @@ class rotation {
     for (std::size_t i = 0; i < std::min(calls, sets()); ++i) {
       bool const keeps = how.outputs == poisoned::none ||
                          (how.outputs == poisoned::some && random_.next() % 2 == 0);
-      set(i).refresh({random_.next(), how.values, keeps});
+      set(i).begin_to_refresh({random_.next(), how.values, keeps});
       calls_.emplace_back([&of = set(i)](void* stream) { of.enqueue(stream); });
     }
+    set(0).store().finish();  // all sets are on one stream
     judged_ = random_.below(calls_.size());
     places_ = random_.next();
     inputs_ = judged().inputs();
-    before_ = judged().sampled_checksum(places_);
+    before_ = checksum({judged_});
     idle_ = idle();
   }
 
   /// Makes the calls that were prepared.
   measure::cell run() {
-    is_early_ = judged().sampled_checksum(places_) != before_;
+    is_early_ = checksum({judged_}) != before_;
     auto const taken = place_.run(calls_);
     behind_ = outputs();
     return taken;
@@ -126,17 +128,19 @@ class rotation {
  private:
   call_arrays& judged() { return set(judged_); }
   /// A number that follows from the outputs of the last call and of the one that is judged.
-  std::uint64_t outputs() {
-    auto const last = set(calls_.size() - 1).sampled_checksum(places_);
-    return random_bits(last, judged().sampled_checksum(places_));
-  }
+  std::uint64_t outputs() { return checksum({calls_.size() - 1, judged_}); }
   /// A number that follows from the outputs of the sets that stand by.
   std::uint64_t idle() {
-    std::uint64_t all = 0;
-    for (auto i = calls_.size(); i < sets(); ++i) {
-      all = random_bits(all, set(i).sampled_checksum(places_));
+    std::vector<std::size_t> all(sets() - calls_.size());
+    std::iota(all.begin(), all.end(), calls_.size());
+    return checksum(all);
+  }
+  std::uint64_t checksum(std::vector<std::size_t> const& of) {
+    std::vector<array_memory> all;
+    for (auto const i : of) {
+      for (auto const& each : set(i).results()) { all.push_back(each); }
     }
-    return all;
+    return place_.sampled_checksum(all, places_);
   }
 
   /// Finds the name of a wrong answer.

@@ -20,7 +20,7 @@ class session;
 /// Options of the referee.
 struct referee_options {
   /// `hidden_control` is a second process of the reference. The examination warms up too.
-  measure::options measuring{.warm_up_seconds = 0.1};
+  measure::options measuring{.warm_up_seconds = 0.05};
   measure::remote_options limits{.timeout = std::chrono::duration<double>{20},
                                  .shutdown = std::chrono::duration<double>{1}};
   bool timed = true;  ///< false: only the examination

@@ -51,6 +51,7 @@ class session {
     auto const begin = steady_clock::now();
     referee_result found;
     found.candidate = candidate;
+    waits_.clear();
     examine_reference();
     auto in = std::exchange(next_, start());
     assay::detail::adopted_orphans adopted;
@@ -66,6 +67,9 @@ class session {
     }
     end(std::move(in), adopted);
     found.seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
+    std::sort(waits_.begin(), waits_.end(),
+              [](auto const& one, auto const& other) { return one.seconds > other.seconds; });
+    found.waits = waits_;
     return found;
   }
 
@@ -78,10 +82,25 @@ class session {
     using runtime_error::runtime_error;
   };
 
-  std::shared_ptr<process> start() const {
+  std::shared_ptr<process> start() {
     auto limits = options_.limits;
     limits.required_call = "assay::serve_problem";
+    limits.answered = [this](auto const& request, double seconds) { note(request, seconds); };
     return std::make_shared<process>(problem_, limits);
+  }
+
+  /// Adds to what the referee waited for. Of a request of two words and more, the last one tells
+  /// what was asked of an examination and of cells.
+  void note(measure::served::words const& request, double seconds) {
+    auto name = measure::served::at(request, 0);
+    if (name == "examine" || name == "prepare" || name == "judge") {
+      name = concat({name, " ", request.back()});
+    }
+    auto const is_it = [&](waiting const& each) { return each.request == name; };
+    auto const known = std::find_if(waits_.begin(), waits_.end(), is_it);
+    auto& of = known == waits_.end() ? waits_.emplace_back(waiting{name}) : *known;
+    ++of.times;
+    of.seconds += seconds;
   }
 
   static measure::served::words ask(process& in, std::string const& doing,
@@ -148,6 +167,7 @@ class session {
   [[noreturn]] void refuse_reference(std::string const& why) {
     for (auto& each : references_) { each = start(); }
     reference_seconds_ = 0;
+    references_known_ = false;
     throw std::runtime_error("the problem's own reference: " + why);
   }
 
@@ -198,18 +218,23 @@ class session {
   }
 
   void time(std::shared_ptr<process> const& in, referee_result& found) {
+    auto const begin = std::chrono::steady_clock::now();
     last_.reset();
+    note({"the end of a process"},
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     (void)next_->cases();  // no process ends or starts beside the cells
     auto const reference = [this](int instance) {
       return references_.at(static_cast<std::size_t>(instance));
     };
     auto const own = std::make_shared<outside_watch>();
     auto const usual = std::make_shared<outside_watch>();
+    usual->is_known = references_known_;
     std::vector const variants{variant_of("reference", usual, reference),
                                variant_of("candidate", own, [in](int) { return in; })};
     found.timed = measure::compare_variants(
         variants, measure::against_first({"reference", "candidate"}), options_.measuring);
     auto const& failure = found.timed->failure;
+    references_known_ = references_known_ || failure.empty();
     if (failure.starts_with("variant \"reference\"")) {  // text of a candidate comes later
       refuse_reference(failure);
     }
@@ -276,11 +301,13 @@ class session {
 
   std::vector<std::string> problem_;
   referee_options options_;
+  std::vector<waiting> waits_;     ///< of this verdict
   std::shared_ptr<process> next_;  ///< for the next candidate
   std::shared_ptr<process> last_;  ///< of the candidate before, which ends
   std::array<std::shared_ptr<process>, 2> references_;
   double reference_seconds_ = 0;  ///< the least of its examined calls; 0: not examined
   double undisturbed_seconds_ = 0;
+  bool references_known_ = false;  ///< both were judged whole in a comparison
 };
 
 }  // namespace referee_detail

@@ -93,7 +93,10 @@ class remote_process {
   }
 
   /// Sends a request without a wait. A program that has ended is noticed by `receive`.
-  void send(served::words const& message) { channel_->send(message); }
+  void send(served::words const& message) {
+    if (options_.answered) { request_ = message; }
+    channel_->send(message);
+  }
 
   /// Waits for the reply to a request, which begins with "ok" or "wrong". The first call waits for
   /// the program's greeting too.
@@ -102,8 +105,13 @@ class remote_process {
   /// does not call `remote_options::required_call`, and for another version. Throws
   /// `std::runtime_error` for a program that fails.
   served::words receive() {
+    auto const begin = std::chrono::steady_clock::now();
     if (!greeted_) { greet(); }
     auto got = reply(false);
+    if (options_.answered) {
+      std::chrono::duration<double> const waited = std::chrono::steady_clock::now() - begin;
+      options_.answered(request_, waited.count());
+    }
     if (got[0] != "ok" && got[0] != "wrong") { throw served::protocol_error(served::encode(got)); }
     return got;
   }
@@ -173,6 +181,7 @@ class remote_process {
   std::unique_ptr<served::channel> channel_;
   std::unique_ptr<child_process> child_;
   bool greeted_ = false;
+  served::words request_;  ///< the last one, where somebody asks for it
   std::chrono::duration<double> allowed_{0};
 };
 
