@@ -2,6 +2,7 @@
 // Ranks are processes of this machine; no step waits for a time, but for other processes.
 #include "catch.hpp"
 #include "support/world_faults.hpp"
+#include "world/exchange.hpp"
 
 #include <assay/world/world.hpp>
 
@@ -18,42 +19,12 @@
 #include <vector>
 
 using namespace assay;
+using assay::test::check_exchange;
 using assay::test::contains;
+using assay::test::exchange;
 using assay::test::message_of;
 
 namespace {
-
-/// What a rank sends in a round: longer than what sockets hold in one round of four.
-std::string words_of(int rank, int round) {
-  return std::string(round % 4 == 3 ? 12'000'000 : 10, static_cast<char>('a' + rank % 26)) +
-         std::to_string(rank) + ',' + std::to_string(round);
-}
-
-/// Rounds of all calls, checked in each rank.
-std::string exchange(world const& all, int rounds) {
-  for (int round = 0; round < rounds; ++round) {
-    auto const got = all.gather(words_of(all.rank(), round));
-    if (got.size() != (all.rank() == 0 ? static_cast<std::size_t>(all.ranks()) : 0)) {
-      return "a wrong number of texts";
-    }
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      if (got[i] != words_of(static_cast<int>(i), round)) { return "gathered wrong bytes"; }
-    }
-    if (all.broadcast(words_of(all.rank(), round)) != words_of(0, round)) {
-      return "wrong bytes of rank 0";
-    }
-    all.barrier();
-  }
-  return "rank " + std::to_string(all.rank()) + " of " + std::to_string(all.ranks()) + ", local " +
-         std::to_string(all.local_rank());
-}
-
-void check_exchange(std::vector<std::string> const& said) {
-  for (std::size_t i = 0; i < said.size(); ++i) {
-    auto const number = std::to_string(i);
-    CHECK(said[i] == "rank " + number + " of " + std::to_string(said.size()) + ", local " + number);
-  }
-}
 
 membership from(std::map<std::string, std::string> const& variables) {
   return detail::membership_from([&](char const* name) -> char const* {
