@@ -388,6 +388,12 @@ FIGURES = [
        "rank 1 has a broadcast after {broadcast_us:.0f} us, a barrier takes {barrier_us:.0f} us", *bounds)
       for ranks, target, bounds in ((2, "<= 60 us", [at_most(60, "broadcast_us")]), (4, "", []), (16, "", []),
                                     (64, "", []))),
+    *((f"rank 0 of {ranks} ranks, time of its processor (no GPU)", "", "world_growth", ["calls", {"ranks": ranks}],
+       "broadcast {broadcast_us:,.0f} us, gather {gather_us:,.0f} us, barrier {barrier_us:,.0f} us")
+      for ranks in (2, 16, 64, 256, 1024)),
+    *((f"requests of a comparison over {ranks} ranks (no GPU)", "", "world_growth", ["comparisons", {"ranks": ranks}],
+       "{messages_per_epoch:,.0f} messages and {ms_per_epoch:,.1f} ms of rank 0's processor an epoch")
+      for ranks in (2, 16, 64, 256, 1024)),
     ("counters, core set", "1 pass", "counters", [], "{core_passes}", exactly(1, "core_passes")),
     ("counters against `ncu`, largest difference", "<= 2 %", "counters", [],
      "{largest_difference:.2%}", at_most(0.02, "largest_difference")),

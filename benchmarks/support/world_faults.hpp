@@ -22,18 +22,32 @@
 
 namespace assay::benchmark {
 
-/// One job of several ranks on loopback. Limits are a minute where no rank is to be missed.
+/// One job of several ranks, on loopback or on `host`. Limits are a minute where no rank is to be
+/// missed.
 struct job {
   int ranks = 2;
   int victim = 1;  ///< the rank with the fault
   int port = 0;
   std::string token = "job";
+  std::string host = "127.0.0.1";
+  /// What each rank's process does first.
+  std::function<void(int rank)> begin = [](int) {};
 
+  std::vector<std::string> run(std::function<std::string(int)> const& body,
+                               std::vector<gate*> const& gates = {}) const {
+    return run_ranks(
+        ranks,
+        [&](int rank) {
+          begin(rank);
+          return body(rank);
+        },
+        gates);
+  }
   membership of(int rank, double limit = 60) const {
     return {.rank = rank,
             .ranks = ranks,
             .local_rank = rank,
-            .host = "127.0.0.1",
+            .host = host,
             .port = port,
             .token = token,
             .limit = std::chrono::duration<double>{limit}};
@@ -56,7 +70,7 @@ class raw_rank {
  public:
   raw_rank(job const& at, std::string const& hello) {
     auto const until = detail::after(std::chrono::seconds{60});
-    while (!to_) { to_ = detail::connect_to("127.0.0.1", at.port, until); }
+    while (!to_) { to_ = detail::connect_to(at.host, at.port, until); }
     (void)to_->receive([](detail::connection& by) { return by.take_line(); }, until);
     (void)to_->send(hello, until);
     if (auto got = to_->receive([](detail::connection& by) { return by.take_message(); }, until)) {
@@ -84,12 +98,13 @@ struct fault {
   std::function<std::vector<std::string>(job const&)> run;
   std::function<std::string(job const&)> says;  ///< a part of the text of all ranks
   bool by_rank_0 = true;                        ///< rank 0 can have this fault too
+  bool on_one_host = false;                     ///< more programs than ranks: all on rank 0's host
 };
 
 /// A rank is killed before its call of a verb in the second round.
 inline fault killed_before(std::string const& verb) {
   auto const run = [verb](job const& at) {
-    return run_ranks(at.ranks, [&](int rank) {
+    return at.run([&](int rank) {
       auto const all = world::meet(at.of(rank));
       auto const die_at = [&](std::string_view here) {
         if (rank == at.victim && here == verb) { ::raise(SIGKILL); }
@@ -128,7 +143,7 @@ inline fault slow_rank() {
       if (rank != at.victim) { sent.open_once(); }
       return call_on(all);
     };
-    return run_ranks(at.ranks, body, {&sent, &ended});
+    return at.run(body, {&sent, &ended});
   };
   return {"slow rank", run,
           [](job const& at) { return at.victim_name() + " did not come to gather within 0.05 s"; },
@@ -138,7 +153,7 @@ inline fault slow_rank() {
 /// A rank ends in the middle of a message.
 inline fault half_message() {
   auto const run = [](job const& at) {
-    return run_ranks(at.ranks, [&](int rank) {
+    return at.run([&](int rank) {
       auto const half = detail::message{1, 1, std::string(100, 'x')}.encoded().substr(0, 60);
       if (rank != at.victim) { return call_on(world::meet(at.of(rank))); }
       if (rank == 0) {
@@ -162,7 +177,7 @@ inline fault half_message() {
 inline fault wrong_hello(std::string name, std::function<std::string(job const&)> const& hello,
                          std::function<std::string(job const&)> says) {
   auto const run = [hello](job const& at) {
-    return run_ranks(at.ranks, [&](int rank) {
+    return at.run([&](int rank) {
       if (rank != at.victim) { return call_on(world::meet(at.of(rank))); }
       return raw_rank{at, hello(at)}.answer();
     });
@@ -173,7 +188,7 @@ inline fault wrong_hello(std::string name, std::function<std::string(job const&)
 /// A rank makes another call than the others.
 inline fault other_call() {
   auto const run = [](job const& at) {
-    return run_ranks(at.ranks, [&](int rank) {
+    return at.run([&](int rank) {
       auto const all = world::meet(at.of(rank));
       rank == at.victim ? (void)all.gather("mine") : all.barrier();
       return call_on(all);
@@ -188,7 +203,7 @@ inline fault other_call() {
 /// A rank makes a call that needs no answer where the others make another. The next call tells.
 inline fault earlier_call() {
   auto const run = [](job const& at) {
-    return run_ranks(at.ranks, [&](int rank) {
+    return at.run([&](int rank) {
       auto const all = world::meet(at.of(rank));
       rank == at.victim ? (void)all.gather("mine") : (void)all.broadcast("ours");
       return call_on(all);
@@ -203,7 +218,7 @@ inline fault earlier_call() {
 /// A rank gives up and says why.
 inline fault gives_up() {
   auto const run = [](job const& at) {
-    return run_ranks(at.ranks, [&](int rank) {
+    return at.run([&](int rank) {
       auto const all = world::meet(at.of(rank));
       all.barrier();
       if (rank == at.victim) { all.abandon("wrong answer"); }
@@ -230,7 +245,7 @@ inline fault second_job() {
       auto other = at;
       other.token = "another job";
       auto const until = detail::after(std::chrono::seconds{60});
-      while (!detail::connect_to("127.0.0.1", at.port, until)) {}  // the first job listens
+      while (!detail::connect_to(at.host, at.port, until)) {}  // the first job listens
       return call_on(world::meet(other.of(rank)));
     };
     auto all = run_ranks(2 * at.ranks,
@@ -243,9 +258,10 @@ inline fault second_job() {
     all.erase(all.begin(), all.begin() + at.ranks);
     return all;
   };
-  return {"second job on the port", run, [](job const& at) {
-            return "127.0.0.1:" + std::to_string(at.port) + " is taken by another job or program";
-          }};
+  auto const says = [](job const& at) {
+    return detail::address_of(at.of(0)) + " is taken by another job or program";
+  };
+  return {"second job on the port", run, says, true, true};
 }
 
 /// A program that is not of assay listens at the port and says something.
@@ -256,11 +272,11 @@ inline fault other_program() {
                          [&](int rank) {
                            auto const until = detail::after(std::chrono::seconds{60});
                            if (rank < at.ranks) {
-                             while (!detail::connect_to("127.0.0.1", at.port, until)) {}
+                             while (!detail::connect_to(at.host, at.port, until)) {}
                              return call_on(world::meet(at.of(rank)));
                            }
                            ended.close();
-                           auto const doors = detail::listen_at("127.0.0.1", at.port);
+                           auto const doors = detail::listen_at(at.host, at.port);
                            std::vector<std::unique_ptr<detail::connection>> guests;
                            for (;;) {  // ends with the gate: all ranks have ended
                              std::vector<::pollfd> asked{{doors[0]->descriptor(), POLLIN, 0},

@@ -4,6 +4,7 @@
 // not, and some leave the captures of other threads alone. docs/pool.md names these tests.
 #include "catch.hpp"
 #include "pool/tags.cuh"
+#include "support/held_work.cuh"
 
 #include <assay/core/owned_memory.hpp>
 #include <assay/core/units.hpp>
@@ -33,34 +34,6 @@ using test::expect, test::readable, test::write, test::wrong_count;
 namespace {
 
 constexpr on::device place{0};
-
-/// Work of the device that lasts until this thread lets it go: a host callback. It gives up after
-/// ten seconds, so that a call that waits for the device is seen, and does not hang.
-class held_stream {
- public:
-  explicit held_stream(on::device where) : stream_(where) {
-    check(cudaLaunchHostFunc(
-        stream_.get(),
-        [](void* of) {
-          auto& me = *static_cast<held_stream*>(of);
-          auto const end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
-          while (!me.go_ && std::chrono::steady_clock::now() < end) { std::this_thread::yield(); }
-          me.over_ = true;
-        },
-        this));
-  }
-  held_stream(held_stream const&) = delete;
-  ~held_stream() {
-    go_ = true;
-    check_noexcept(cudaStreamSynchronize(stream_.get()));
-  }
-  void let_go() { go_ = true; }
-  bool over() const { return over_; }
-
- private:
-  std::atomic<bool> go_{false}, over_{false};
-  stream stream_;
-};
 
 /// Makes a call on another thread while a stream is captured. The graph is whole afterwards.
 void beside_capture(std::function<void()> const& call,
@@ -132,7 +105,7 @@ TEST_CASE("mapping and unmapping memory wait for no work of the device") {
   device_guard const guard{place};
   mr::mapped_range range{place};
   auto const former = range.map(64_MiB);
-  held_stream const busy{place};
+  benchmark::held_work const busy{place};
   auto const added = range.map(64_MiB, former + 64_MiB);
   CHECK(added == former + 64_MiB);
   range.unmap(former, 64_MiB);
@@ -154,7 +127,7 @@ TEST_CASE("a thread that work of the device waits for gets memory while others t
   void* const other = pool.allocate(theirs, 2_MiB);
   pool.deallocate(mine, own, 2_MiB);
   pool.deallocate(theirs, other, 2_MiB);
-  held_stream busy{place};
+  benchmark::held_work busy{place};
   std::atomic<bool> waits{false};
   std::thread waiting{[&] {
     check(cudaSetDevice(place.id));

@@ -15,7 +15,8 @@ NAME = re.compile(r"(?<![\w:])(?:assay|mr|submit|copy|transfer|comm|trace|report
                   r"::((?:\w+::)*\w+)")
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]+)")
 FOREIGN = {"--build", "--install", "--prefix", "--preset", "--type", "--include-json", "--fresh", "--local",
-           "--nodes", "--ntasks-per-node", "--gpus-per-node"}  # of cmake, nsys, git, Slurm
+           "--nodes", "--ntasks-per-node", "--gpus-per-node", "--nnodes", "--rdzv-backend", "--rdzv-endpoint"}
+# of cmake, nsys, git, Slurm, torchrun
 
 
 def words_of(*globs):

@@ -2,6 +2,7 @@
 // Ranks are processes of this machine; no step waits for a time, but for other processes.
 #include "catch.hpp"
 #include "support/world_faults.hpp"
+#include "world/exchange.hpp"
 
 #include <assay/world/world.hpp>
 
@@ -9,6 +10,7 @@
 #include <barrier>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,42 +20,12 @@
 #include <vector>
 
 using namespace assay;
+using assay::test::check_exchange;
 using assay::test::contains;
+using assay::test::exchange;
 using assay::test::message_of;
 
 namespace {
-
-/// What a rank sends in a round: longer than what sockets hold in one round of four.
-std::string words_of(int rank, int round) {
-  return std::string(round % 4 == 3 ? 12'000'000 : 10, static_cast<char>('a' + rank % 26)) +
-         std::to_string(rank) + ',' + std::to_string(round);
-}
-
-/// Rounds of all calls, checked in each rank.
-std::string exchange(world const& all, int rounds) {
-  for (int round = 0; round < rounds; ++round) {
-    auto const got = all.gather(words_of(all.rank(), round));
-    if (got.size() != (all.rank() == 0 ? static_cast<std::size_t>(all.ranks()) : 0)) {
-      return "a wrong number of texts";
-    }
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      if (got[i] != words_of(static_cast<int>(i), round)) { return "gathered wrong bytes"; }
-    }
-    if (all.broadcast(words_of(all.rank(), round)) != words_of(0, round)) {
-      return "wrong bytes of rank 0";
-    }
-    all.barrier();
-  }
-  return "rank " + std::to_string(all.rank()) + " of " + std::to_string(all.ranks()) + ", local " +
-         std::to_string(all.local_rank());
-}
-
-void check_exchange(std::vector<std::string> const& said) {
-  for (std::size_t i = 0; i < said.size(); ++i) {
-    auto const number = std::to_string(i);
-    CHECK(said[i] == "rank " + number + " of " + std::to_string(said.size()) + ", local " + number);
-  }
-}
 
 membership from(std::map<std::string, std::string> const& variables) {
   return detail::membership_from([&](char const* name) -> char const* {
@@ -274,6 +246,48 @@ TEST_CASE("the variables of each launcher", "[world]") {
            1, 2, 1, "localhost", 7000, ""));
   CHECK(is(from({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}, {"MPI_LOCALRANKID", "0"}}), 0, 1, 0, "", 0,
            ""));
+}
+
+TEST_CASE("ranks meet by the variables that each launcher sets", "[world]") {
+  using variables = std::map<std::string, std::string>;
+  for (auto const* const launcher : {"torchrun", "Open MPI", "MPICH", "Slurm"}) {
+    INFO(launcher);
+    benchmark::reserved_port const port;
+    std::string const which = launcher;
+    auto const of = [&](int number) -> variables {
+      auto const rank = std::to_string(number);
+      if (which == "torchrun") {
+        return {{"RANK", rank},
+                {"WORLD_SIZE", "3"},
+                {"LOCAL_RANK", rank},
+                {"MASTER_ADDR", "127.0.0.1"},
+                {"MASTER_PORT", std::to_string(port.number() - 1000)},
+                {"TORCHELASTIC_RUN_ID", "none"}};
+      }
+      variables all{{"ASSAY_RENDEZVOUS", "127.0.0.1:" + std::to_string(port.number())}};
+      if (which == "Open MPI") {
+        all.merge(variables{{"OMPI_COMM_WORLD_RANK", rank},
+                            {"OMPI_COMM_WORLD_SIZE", "3"},
+                            {"OMPI_COMM_WORLD_LOCAL_RANK", rank},
+                            {"PMIX_NAMESPACE", "1192820737"}});
+      } else if (which == "MPICH") {
+        all.merge(variables{{"PMI_RANK", rank}, {"PMI_SIZE", "3"}, {"MPI_LOCALRANKID", rank}});
+      } else {
+        all.merge(variables{{"SLURM_PROCID", rank},
+                            {"SLURM_STEP_NUM_TASKS", "3"},
+                            {"SLURM_LOCALID", rank},
+                            {"SLURM_JOB_ID", "77"},
+                            {"SLURM_STEP_ID", "0"},
+                            {"PMI_RANK", rank}});
+      }
+      return all;
+    };
+    check_exchange(benchmark::run_ranks(3, [&](int rank) {
+      ::clearenv();  // the tests may run under a launcher themselves
+      for (auto const& [name, value] : of(rank)) { ::setenv(name.c_str(), value.c_str(), 1); }
+      return exchange(world::from_environment(std::chrono::seconds{60}), 2);
+    }));
+  }
 }
 
 TEST_CASE("variables that are missing or wrong are named", "[world]") {

@@ -137,7 +137,8 @@ inline void* make_wait_token() {
 ///
 /// `cudaDeviceSynchronize` ends captures in every mode (benchmarks/driver_calls.cu). `cudaFree`
 /// waits as well and, in the relaxed mode, ends none. CUDA's documents do not promise that it
-/// waits: the first test of tests/pool/device_waits.cu keeps it.
+/// waits: the first test of tests/pool/device_waits.cu keeps it. Meanwhile the driver holds kernels
+/// and events of other threads back (benchmarks/driver_locks.cu).
 inline void wait_for_device(on::device place, void* token = nullptr) {
   device_guard const guard{place};
   relaxed_capture_guard const relaxed;

@@ -39,13 +39,15 @@ namespace assay::mr {
 ///     across a call of the backend. Order of locks: the pool's mutex, then one cache's.
 ///  7. The pool's mutex is never held while a call waits for work of the device, nor while memory
 ///     is mapped, unmapped or asked of another resource (`chunk_heap` tells how).
-///  8. A cache keeps at most `stream_cache_bytes`.
+///  8. A cache keeps at most `stream_cache_bytes`, and more only while a thread waits for the
+///     device: the driver may hold an event back that long, and the thread that would record it.
 ///  9. An exception leaves every block in one place: waits come before blocks are moved.
 template <pool_backend Backend>
 class pool_core : pool_parts<Backend> {
   using parts = pool_parts<Backend>;
   using parts::backend_, parts::captures_, parts::central_, parts::mutex_, parts::options_;
   using parts::forked, parts::refuse_fork, parts::resolve, parts::take_held, parts::wait_for_work;
+  using parts::waits_;
   using typename parts::turn;
 
  public:
@@ -303,10 +305,13 @@ class pool_core : pool_parts<Backend> {
   }
 
   // Records the stream's event, and moves what its cache has too much. The block that was freed is
-  // in its place already, so a failure costs others a wait and no more.
+  // in its place already, so a failure costs others a wait and no more. While a thread waits for
+  // the device, which may wait for this thread, nothing is done: the next free comes here again.
   [[gnu::noinline]] void attend(stream_type stream) noexcept {
+    if (waits_.load(std::memory_order_relaxed)) { return; }
     try {
       turn const now{*this};
+      if (waits_.load(std::memory_order_relaxed)) { return; }
       auto& mine = resolve(stream);
       if (!central_.evict(mine)) { central_.streams().record_event(mine); }
     } catch (...) {  // other streams wait longer for these frees
