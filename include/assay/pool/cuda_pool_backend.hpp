@@ -77,13 +77,10 @@ class cuda_pool_backend {
   std::uint64_t thread_token() const noexcept { return this_thread().token; }
 
   /// Undefined for a stream that has been destroyed; fails for a captured one, and ends its
-  /// capture.
+  /// capture. A default stream is told by its key: no other stream ever has that.
   std::uint64_t identify(stream_type stream) const {
     auto const handle = stream.get();
-    if (is_default(handle)) [[unlikely]] {
-      device_guard const guard{place_};  // every device has its own
-      return id_of(handle);
-    }
+    if (is_default(handle)) { return 0; }
     unsigned long long id = 0;
     check(calls_.get_id(handle, &id));
     return id;
@@ -128,22 +125,19 @@ class cuda_pool_backend {
   }
 
   [[gnu::always_inline]] capture_state capturing(stream_type stream) const {
-    auto const state = [](bool captured) {
-      return captured ? capture_state::captured : capture_state::none;
-    };
-    if (!is_default(stream.get())) [[likely]] {
-      auto status = CU_STREAM_CAPTURE_STATUS_NONE;
-      check(calls_.is_capturing(stream.get(), &status));
-      return state(status != CU_STREAM_CAPTURE_STATUS_NONE);
+    auto handle = stream.get();
+    if (handle == nullptr) { handle = null_per_thread_ ? cudaStreamPerThread : cudaStreamLegacy; }
+    auto status = CU_STREAM_CAPTURE_STATUS_NONE;
+    auto code = calls_.is_capturing(handle, &status);
+    if (code == CUDA_ERROR_INVALID_CONTEXT && is_default(handle)) [[unlikely]] {
+      int current = 0;  // the thread has made no call yet that gives it a context
+      check(cudaGetDevice(&current));
+      check(cudaSetDevice(current));
+      code = calls_.is_capturing(handle, &status);
     }
-    auto status = cudaStreamCaptureStatusNone;
-    auto const code = cudaStreamIsCapturing(stream.get(), &status);
-    if (code == cudaErrorStreamCaptureImplicit) {
-      (void)cudaGetLastError();
-      return capture_state::blocked;
-    }
+    if (code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) { return capture_state::blocked; }
     check(code);
-    return state(status != cudaStreamCaptureStatusNone);
+    return status == CU_STREAM_CAPTURE_STATUS_NONE ? capture_state::none : capture_state::captured;
   }
 
   bool contiguous() const noexcept { return range_ != nullptr; }
