@@ -167,8 +167,8 @@ class bench {
     return kernels.empty() ? 0 : stats::summarise(kernels).median;
   }
 
-  /// Of a replay on device 0: the share of cycles in which a scheduler issues, the shares of the
-  /// time of warps by reason, and the bytes of the other device's memory for each operation.
+  /// Counts on device 0 while a graph runs: how often a scheduler issues, what warps wait for, and
+  /// how many bytes of the other device each operation reads or writes.
   report::document counted(entrant const& of) {
     trace::metric_set wanted{std::string{trace::metric::issue}, "lts__t_sectors_aperture_peer.sum"};
     for (auto const each : reasons) { wanted.push_back(trace::metric::stall(each)); }
