@@ -5,11 +5,12 @@
 // and the replay of a log. CCCL's pool, which is the driver's, is a peer too. Each program runs
 // with pools that hold half of the card beforehand, and with pools that are empty at first, so that
 // growth counts. RMM's random sizes are of the default stream; they also run on a stream of their
-// own.
+// own. For vectors and streams all resources are open at once and take turns.
 // Predicts: mr::pool is faster than the fastest peer in each row of random sizes and of the replay,
 // takes at most 1.02x of the best for vectors, and at most 1.00x for kernels on several streams. On
-// the default stream it takes at most 1.5x of what it takes with `trust_handles`. An empty pool's
-// first block takes 20 to 40 us more than RMM's: it maps 64 MiB, where RMM's asks for that block.
+// the default stream it takes at most 1.5x of what it takes with `trust_handles` (measured: 2.1x at
+// 1 MiB, 1.03x to 1.5x beyond). An empty pool's first block takes 20 to 40 us more than RMM's
+// (measured: 3 to 16): it maps 64 MiB, where RMM's asks for that block.
 // A thread never waits 100 us for another thread's trim. 1,500 threads that come and go leave at
 // most twice what is live.
 
@@ -33,6 +34,7 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -126,23 +128,20 @@ void run_log(R& resource, ::cuda::stream_ref where, std::vector<log_call> const&
 /// The times of all programs for all resources, in milliseconds.
 class table {
  public:
-  /// Adds passes of a program to those that it has already.
   void add(std::string const& name, std::string const& parameters, std::string const& state,
-           std::string const& resource, std::vector<double> const& passes) {
+           std::string const& resource, std::vector<double> passes) {
     auto const key = std::make_tuple(name, parameters, state);
-    if (!passes_.contains(key)) { order_.push_back(key); }
-    auto& all = passes_[key][resource];
-    all.insert(all.end(), passes.begin(), passes.end());
+    if (!times_.contains(key)) { order_.push_back(key); }
+    auto const ms = times_[key][resource] = median(std::move(passes));
     std::printf("%-20s %-26s %-14s %-24s %12.4f ms\n", name.c_str(), parameters.c_str(),
-                state.c_str(), resource.c_str(), median(passes));
+                state.c_str(), resource.c_str(), ms);
     std::fflush(stdout);
   }
 
   report::document rows() const {
     auto rows = report::document::array();
     for (auto const& key : order_) {
-      std::map<std::string, double> by_resource;
-      for (auto const& [name, passes] : passes_.at(key)) { by_resource[name] = median(passes); }
+      auto const& by_resource = times_.at(key);
       auto const ours = by_resource.find("mr::pool");
       double best_peer = 0;
       std::string best;
@@ -169,7 +168,7 @@ class table {
  private:
   using row_key = std::tuple<std::string, std::string, std::string>;
   std::vector<row_key> order_;
-  std::map<row_key, std::map<std::string, std::vector<double>>> passes_;
+  std::map<row_key, std::map<std::string, double>> times_;
 };
 
 /// Times `work(resource)` with a resource from `make()`: the same one for all passes after a first
@@ -252,9 +251,47 @@ void add_random(on::device place, bool quick, table& times) {
   }
 }
 
-/// Where a row is near its limit, all resources take turns so many times: a drift of the machine
-/// meets all of them.
-constexpr int turns = 3;
+/// Times passes of `work(resource)` with all resources in turn: a drift of the machine then meets
+/// all of them. Each resource holds `initial_bytes`; where these are 0, each pass has a new one.
+/// The first round is not timed. A pool whose memory is not mapped takes part, which shows what
+/// mapping costs.
+template <class Work>
+std::map<std::string, std::vector<double>> take_turns(on::device place, std::size_t initial_bytes,
+                                                      int rounds, Work work) {
+  machine::memory_scrub scrub{place};
+  std::vector<std::pair<std::string, std::function<double()>>> all;
+  auto const enter = [&](std::string const& name, auto make) {
+    using resource = decltype(make());
+    auto const kept = initial_bytes == 0 ? nullptr : std::make_shared<resource>(make());
+    all.emplace_back(name, [make, kept, &work, &scrub] {
+      auto const used = kept != nullptr ? kept : std::make_shared<resource>(make());
+      auto const begin = std::chrono::steady_clock::now();
+      work(*used);
+      auto const took = milliseconds_since(begin);
+      check(cudaDeviceSynchronize());
+      scrub.mark();
+      return took;
+    });
+  };
+  each_resource(place, initial_bytes, enter);
+  enter("mr::pool, cudaMalloc",
+        [=] { return mr::pool{.initial_bytes = initial_bytes, .mapped = false}.open(place); });
+  std::map<std::string, std::vector<double>> times;
+  for (int i = -1; i < rounds; ++i) {
+    for (auto const& [name, pass] : all) {
+      auto const took = pass();
+      scrub.wait();
+      if (i >= 0) { times[name].push_back(took); }
+    }
+  }
+  scrub.mark();
+  all.clear();
+  scrub.wait();
+  return times;
+}
+
+/// What resources hold that are open at the same time.
+constexpr std::size_t side_by_side_bytes = 8_GiB;
 
 /// As RMM's device_uvector: a vector is made, filled, and freed in a loop.
 void add_vectors(on::device place, table& times) {
@@ -263,19 +300,18 @@ void add_vectors(on::device place, table& times) {
     for (std::size_t const bytes :
          {std::size_t{4'000}, std::size_t{40'000}, std::size_t{400'000}, std::size_t{4'000'000},
           std::size_t{40'000'000}, std::size_t{400'000'000}, std::size_t{4'000'000'000}}) {
-      for (int turn = 0; turn < (bytes <= 4'000'000 ? turns : 1); ++turn) {
-        each_resource(place, empty ? 0 : half_of_card(), [&](auto const& name, auto make) {
-          times.add("vectors", std::to_string(bytes) + " bytes, 20 times",
-                    empty ? "empty" : "reserved", name,
-                    time_passes(place, make, empty, 7, [&](auto& resource) {
-                      for (int i = 0; i < 20; ++i) {
-                        void* const vector = resource.allocate(where, bytes, mr::default_alignment);
-                        check(cudaMemsetAsync(vector, 0, bytes, where.get()));
-                        resource.deallocate(where, vector, bytes, mr::default_alignment);
-                        where.synchronize();
-                      }
-                    }));
-        });
+      auto const found = take_turns(
+          place, empty ? 0 : side_by_side_bytes, bytes <= 40'000'000 ? 31 : 7, [&](auto& resource) {
+            for (int i = 0; i < 20; ++i) {
+              void* const vector = resource.allocate(where, bytes, mr::default_alignment);
+              check(cudaMemsetAsync(vector, 0, bytes, where.get()));
+              resource.deallocate(where, vector, bytes, mr::default_alignment);
+              where.synchronize();
+            }
+          });
+      for (auto const& [name, passes] : found) {
+        times.add("vectors", std::to_string(bytes) + " bytes, 20 times",
+                  empty ? "empty" : "reserved", name, passes);
       }
     }
   }
@@ -307,20 +343,17 @@ void add_streams(on::device place, table& times) {
   for (std::size_t const count : {1, 2, 4}) {
     std::vector<stream> streams;
     for (std::size_t i = 0; i < count; ++i) { streams.emplace_back(place); }
-    for (int turn = 0; turn < turns; ++turn) {
-      each_resource(place, half_of_card(), [&](auto const& name, auto make) {
-        times.add("streams", "512 kernels on " + std::to_string(count), "reserved", name,
-                  time_passes(place, make, false, 15, [&](auto& resource) {
-                    for (std::size_t i = 0; i < 512; ++i) {
-                      auto const& where = streams[i % count];
-                      void* const block = resource.allocate(where, 8, mr::default_alignment);
-                      kernel::linger<<<1, 1, 0, where.get()>>>(static_cast<long long*>(block),
-                                                               2'000);
-                      resource.deallocate(where, block, 8, mr::default_alignment);
-                    }
-                    check(cudaDeviceSynchronize());
-                  }));
-      });
+    auto const found = take_turns(place, side_by_side_bytes, 45, [&](auto& resource) {
+      for (std::size_t i = 0; i < 512; ++i) {
+        auto const& where = streams[i % count];
+        void* const block = resource.allocate(where, 8, mr::default_alignment);
+        kernel::linger<<<1, 1, 0, where.get()>>>(static_cast<long long*>(block), 2'000);
+        resource.deallocate(where, block, 8, mr::default_alignment);
+      }
+      check(cudaDeviceSynchronize());
+    });
+    for (auto const& [name, passes] : found) {
+      times.add("streams", "512 kernels on " + std::to_string(count), "reserved", name, passes);
     }
   }
 }
@@ -474,8 +507,8 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
   figures["method"] =
       "median of passes, milliseconds a pass; reserved: one pool of half of the card, first pass "
       "not timed; default stream: the same on that stream; empty: a new pool each pass, growth "
-      "included, opening and closing not timed; passes end after a second; vectors up to 4 MB and "
-      "streams: three turns of all resources; "
+      "included, opening and closing not timed; passes end after a second; vectors and streams: "
+      "all resources take turns, and hold 8 GiB each where reserved; "
       "no arena where empty, as it never is: half of the card is its default";
   table times;
   add_random(chosen.place, chosen.quick, times);
