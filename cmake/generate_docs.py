@@ -424,9 +424,9 @@ ABOUT = {
     "detection": "`run_until_sign` goes on after EQUIVALENT until it is clear which variant is faster.",
     "memory_pool": "A pair is one `allocate` and one `deallocate`, on a thread's own stream. Stated caps are what streams "
                    "may keep, `stream_cache_bytes`: see [the pool](pool.md#options).",
-    "memory_workloads": "Pools that are `reserved` hold half of the card beforehand, or 40 GiB in results before "
-                        "29 November 2026. Pools that are `empty` grow. RMM's random sizes are of the default stream, and "
-                        "its pools are reserved.",
+    "memory_workloads": "Pools that are `reserved` hold half of the card beforehand, or 8 GiB each where all are open at "
+                        "once: see its `method`. Pools that are `empty` grow. RMM's random sizes are of the default stream, "
+                        "with reserved pools.",
     "overlap": "The bound and T(N): see [transfers](transfers.md#how-many-chunks). A share of the bound above 100 %: the "
                "link or the kernel took longer while the bound was measured. Staged transfers are held against a copy on "
                "the host by as many threads, which they may exceed.",
