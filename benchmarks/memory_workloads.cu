@@ -3,10 +3,14 @@
 // How long do whole programs take that allocate a lot, with mr::pool and with its peers? The
 // programs are those of RMM's own benchmarks: random sizes, vectors, kernels on several streams,
 // and the replay of a log. CCCL's pool, which is the driver's, is a peer too. Each program runs
-// with pools that hold 40 GiB beforehand, and with pools that are empty at first, so that growth
-// counts.
+// with pools that hold half of the card beforehand, and with pools that are empty at first, so that
+// growth counts. RMM's random sizes are of the default stream; they also run on a stream of their
+// own. For vectors and streams all resources are open at once and take turns.
 // Predicts: mr::pool is faster than the fastest peer in each row of random sizes and of the replay,
-// takes at most 1.02x of the best for vectors, and at most 1.00x for kernels on several streams.
+// takes at most 1.02x of the best for vectors, and at most 1.00x for kernels on several streams. On
+// the default stream it takes at most 1.5x of what it takes with `trust_handles` (measured: 2.1x at
+// 1 MiB, 1.03x to 1.5x beyond). An empty pool's first block takes 20 to 40 us more than RMM's
+// (measured: 3 to 16): it maps 64 MiB, where RMM's asks for that block.
 // A thread never waits 100 us for another thread's trim. 1,500 threads that come and go leave at
 // most twice what is live.
 
@@ -30,6 +34,7 @@
 #include <exception>
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -56,7 +61,13 @@ namespace {
 using namespace assay;
 using namespace assay::literals;
 
-constexpr std::size_t reserved_bytes = 40_GiB;
+/// As RMM's programs reserve.
+std::size_t half_of_card() {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes));
+  return total_bytes / 2 / 2_MiB * 2_MiB;
+}
 
 double milliseconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
@@ -118,11 +129,11 @@ void run_log(R& resource, ::cuda::stream_ref where, std::vector<log_call> const&
 class table {
  public:
   void add(std::string const& name, std::string const& parameters, std::string const& state,
-           std::string const& resource, double ms) {
+           std::string const& resource, std::vector<double> passes) {
     auto const key = std::make_tuple(name, parameters, state);
     if (!times_.contains(key)) { order_.push_back(key); }
-    times_[key][resource] = ms;
-    std::printf("%-20s %-26s %-9s %-16s %12.4f ms\n", name.c_str(), parameters.c_str(),
+    auto const ms = times_[key][resource] = median(std::move(passes));
+    std::printf("%-20s %-26s %-14s %-24s %12.4f ms\n", name.c_str(), parameters.c_str(),
                 state.c_str(), resource.c_str(), ms);
     std::fflush(stdout);
   }
@@ -145,9 +156,9 @@ class table {
                            {"best_peer", best}};
       if (ours != by_resource.end() && best_peer > 0) {
         row["to_best_peer"] = ours->second / best_peer;
-        std::printf("%-20s %-26s %-9s pool to the best peer (%s): %.3f\n", std::get<0>(key).c_str(),
-                    std::get<1>(key).c_str(), std::get<2>(key).c_str(), best.c_str(),
-                    ours->second / best_peer);
+        std::printf("%-20s %-26s %-14s pool to the best peer (%s): %.3f\n",
+                    std::get<0>(key).c_str(), std::get<1>(key).c_str(), std::get<2>(key).c_str(),
+                    best.c_str(), ours->second / best_peer);
       }
       rows.push_back(std::move(row));
     }
@@ -161,20 +172,25 @@ class table {
 };
 
 /// Times `work(resource)` with a resource from `make()`: the same one for all passes after a first
-/// that is not timed, or, where it begins empty, a new one for each. The device has cleared what
-/// the former resource gave back: it moves bytes an eighth slower meanwhile.
+/// that is not timed, or, where it begins empty, a new one for each. After a second of passes there
+/// are no more. The device has cleared what the former resource gave back: it moves bytes an eighth
+/// slower meanwhile.
 template <class Make, class Work>
-double time_passes(on::device place, Make make, bool begins_empty, int passes, Work work) {
+std::vector<double> time_passes(on::device place, Make make, bool begins_empty, int passes,
+                                Work work) {
   std::vector<double> times;
+  double spent = 0;
   machine::memory_scrub scrub{place};
   auto const timed = [&](auto& resource) {
     auto const begin = std::chrono::steady_clock::now();
     work(resource);
     times.push_back(milliseconds_since(begin));
+    spent += times.back();
     check(cudaDeviceSynchronize());
   };
+  auto const enough = [&] { return spent > 1'000; };
   if (begins_empty) {
-    for (int i = 0; i < passes; ++i) {
+    for (int i = 0; i < passes && !enough(); ++i) {
       {
         auto fresh = make();
         timed(fresh);
@@ -185,13 +201,13 @@ double time_passes(on::device place, Make make, bool begins_empty, int passes, W
   } else {
     {
       auto resource = make();
-      for (int i = 0; i <= passes; ++i) { timed(resource); }
+      for (int i = 0; i <= passes && (i < 2 || !enough()); ++i) { timed(resource); }
       scrub.mark();
     }
     scrub.wait();
     times.erase(times.begin());
   }
-  return median(std::move(times));
+  return times;
 }
 
 /// Calls `use(name, make)` for ours and for all peers.
@@ -206,25 +222,76 @@ void each_resource(on::device place, std::size_t initial_bytes, Use use) {
 }
 
 void add_random(on::device place, bool quick, table& times) {
-  stream const where{place};
-  for (bool const empty : {false, true}) {
-    for (std::size_t const number : {1'000, 10'000}) {
+  stream const own{place};
+  struct kind {
+    std::string state;
+    std::vector<std::size_t> numbers;
+    ::cuda::stream_ref where;
+    bool empty;
+  };
+  std::vector<std::size_t> const numbers =
+      quick ? std::vector<std::size_t>{1'000} : std::vector<std::size_t>{1'000, 10'000};
+  for (auto const& each :
+       {kind{"default stream", {1'000}, ::cuda::stream_ref{cudaStream_t{}}, false},
+        kind{"reserved", numbers, own, false}, kind{"empty", numbers, own, true}}) {
+    for (std::size_t const number : each.numbers) {
       for (std::size_t const largest : {1_MiB, 4_MiB, 64_MiB, 256_MiB, 1024_MiB, 4096_MiB}) {
-        if (quick && number == 10'000) { continue; }
         auto const log = random_log(number, largest);
         std::vector<void*> blocks(number);
-        each_resource(place, empty ? 0 : reserved_bytes, [&](auto const& name, auto make) {
-          auto const ms = time_passes(place, make, empty, empty ? 3 : 9, [&](auto& resource) {
-            run_log(resource, where, log, blocks);
-          });
+        each_resource(place, each.empty ? 0 : half_of_card(), [&](auto const& name, auto make) {
+          auto const passes = each.empty ? 3 : 9;
           times.add("random_allocations",
                     std::to_string(number) + " of at most " + mr::describe_bytes(largest),
-                    empty ? "empty" : "reserved", name, ms);
+                    each.state, name, time_passes(place, make, each.empty, passes, [&](auto& from) {
+                      run_log(from, each.where, log, blocks);
+                    }));
         });
       }
     }
   }
 }
+
+/// Times passes of `work(resource)` with all resources in turn: a drift of the machine then meets
+/// all of them. Each resource holds `initial_bytes`; where these are 0, each pass has a new one.
+/// The first round is not timed. A pool whose memory is not mapped takes part, which shows what
+/// mapping costs.
+template <class Work>
+std::map<std::string, std::vector<double>> take_turns(on::device place, std::size_t initial_bytes,
+                                                      int rounds, Work work) {
+  machine::memory_scrub scrub{place};
+  std::vector<std::pair<std::string, std::function<double()>>> all;
+  auto const enter = [&](std::string const& name, auto make) {
+    using resource = decltype(make());
+    auto const kept = initial_bytes == 0 ? nullptr : std::make_shared<resource>(make());
+    all.emplace_back(name, [make, kept, &work, &scrub] {
+      auto const used = kept != nullptr ? kept : std::make_shared<resource>(make());
+      auto const begin = std::chrono::steady_clock::now();
+      work(*used);
+      auto const took = milliseconds_since(begin);
+      check(cudaDeviceSynchronize());
+      scrub.mark();
+      return took;
+    });
+  };
+  each_resource(place, initial_bytes, enter);
+  enter("mr::pool, cudaMalloc",
+        [=] { return mr::pool{.initial_bytes = initial_bytes, .mapped = false}.open(place); });
+  std::map<std::string, std::vector<double>> times;
+  for (int i = -1; i < rounds; ++i) {
+    for (auto const& [name, pass] : all) {
+      auto const took = pass();
+      scrub.wait();
+      if (i >= 0) { times[name].push_back(took); }
+    }
+  }
+  scrub.mark();
+  all.clear();
+  scrub.wait();
+  return times;
+}
+
+/// What resources hold that are open at the same time.
+constexpr std::size_t side_by_side_bytes = 8_GiB;
 
 /// As RMM's device_uvector: a vector is made, filled, and freed in a loop.
 void add_vectors(on::device place, table& times) {
@@ -233,19 +300,40 @@ void add_vectors(on::device place, table& times) {
     for (std::size_t const bytes :
          {std::size_t{4'000}, std::size_t{40'000}, std::size_t{400'000}, std::size_t{4'000'000},
           std::size_t{40'000'000}, std::size_t{400'000'000}, std::size_t{4'000'000'000}}) {
-      each_resource(place, empty ? 0 : reserved_bytes, [&](auto const& name, auto make) {
-        auto const ms = time_passes(place, make, empty, 5, [&](auto& resource) {
-          for (int i = 0; i < 20; ++i) {
-            void* const vector = resource.allocate(where, bytes, mr::default_alignment);
-            check(cudaMemsetAsync(vector, 0, bytes, where.get()));
-            resource.deallocate(where, vector, bytes, mr::default_alignment);
-            where.synchronize();
-          }
-        });
+      auto const found = take_turns(
+          place, empty ? 0 : side_by_side_bytes, bytes <= 40'000'000 ? 31 : 7, [&](auto& resource) {
+            for (int i = 0; i < 20; ++i) {
+              void* const vector = resource.allocate(where, bytes, mr::default_alignment);
+              check(cudaMemsetAsync(vector, 0, bytes, where.get()));
+              resource.deallocate(where, vector, bytes, mr::default_alignment);
+              where.synchronize();
+            }
+          });
+      for (auto const& [name, passes] : found) {
         times.add("vectors", std::to_string(bytes) + " bytes, 20 times",
-                  empty ? "empty" : "reserved", name, ms);
-      });
+                  empty ? "empty" : "reserved", name, passes);
+      }
     }
+  }
+}
+
+/// What the first block of an empty resource costs, which is what its first growth costs.
+void add_first_blocks(on::device place, report::document& figures) {
+  stream const where{place};
+  auto& rows = figures["first_block"] = report::document::array();
+  for (std::size_t const bytes : {std::size_t{4'000}, std::size_t{4'000'000}}) {
+    auto const add = [&](std::string const& name, auto make) {
+      auto const passes = time_passes(place, make, true, 21, [&](auto& resource) {
+        void* const block = resource.allocate(where, bytes, mr::default_alignment);
+        resource.deallocate(where, block, bytes, mr::default_alignment);
+      });
+      auto const microseconds = median(passes) * 1'000;
+      std::printf("first block of %zu bytes, %-24s %8.1f us\n", bytes, name.c_str(), microseconds);
+      rows.push_back({{"resource", name}, {"bytes", bytes}, {"us", microseconds}});
+    };
+    each_resource(place, 0, add);
+    add("mr::pool, cudaMalloc", [=] { return mr::pool{.mapped = false}.open(place); });
+    add("mr::pool, steps of 2 MiB", [=] { return mr::pool{.growth_bytes = 2_MiB}.open(place); });
   }
 }
 
@@ -255,18 +343,18 @@ void add_streams(on::device place, table& times) {
   for (std::size_t const count : {1, 2, 4}) {
     std::vector<stream> streams;
     for (std::size_t i = 0; i < count; ++i) { streams.emplace_back(place); }
-    each_resource(place, reserved_bytes, [&](auto const& name, auto make) {
-      auto const ms = time_passes(place, make, false, 15, [&](auto& resource) {
-        for (std::size_t i = 0; i < 512; ++i) {
-          auto const& where = streams[i % count];
-          void* const block = resource.allocate(where, 8, mr::default_alignment);
-          kernel::linger<<<1, 1, 0, where.get()>>>(static_cast<long long*>(block), 2'000);
-          resource.deallocate(where, block, 8, mr::default_alignment);
-        }
-        check(cudaDeviceSynchronize());
-      });
-      times.add("streams", "512 kernels on " + std::to_string(count), "reserved", name, ms);
+    auto const found = take_turns(place, side_by_side_bytes, 45, [&](auto& resource) {
+      for (std::size_t i = 0; i < 512; ++i) {
+        auto const& where = streams[i % count];
+        void* const block = resource.allocate(where, 8, mr::default_alignment);
+        kernel::linger<<<1, 1, 0, where.get()>>>(static_cast<long long*>(block), 2'000);
+        resource.deallocate(where, block, 8, mr::default_alignment);
+      }
+      check(cudaDeviceSynchronize());
     });
+    for (auto const& [name, passes] : found) {
+      times.add("streams", "512 kernels on " + std::to_string(count), "reserved", name, passes);
+    }
   }
 }
 
@@ -299,8 +387,8 @@ void add_replay(on::device place, table& times) {
   }
   std::vector<void*> blocks(made);
   for (bool const empty : {false, true}) {
-    each_resource(place, empty ? 0 : reserved_bytes, [&](auto const& name, auto make) {
-      auto const ms = time_passes(place, make, empty, empty ? 3 : 9, [&](auto& resource) {
+    each_resource(place, empty ? 0 : half_of_card(), [&](auto const& name, auto make) {
+      auto const passes = time_passes(place, make, empty, empty ? 3 : 9, [&](auto& resource) {
         std::atomic<std::size_t> next{0};
         std::vector<std::thread> workers;
         for (std::size_t thread = 0; thread < threads; ++thread) {
@@ -325,7 +413,7 @@ void add_replay(on::device place, table& times) {
         for (auto& each : workers) { each.join(); }
       });
       times.add("replay", std::to_string(log.size()) + " events, 4 threads",
-                empty ? "empty" : "reserved", name, ms);
+                empty ? "empty" : "reserved", name, passes);
     });
   }
 }
@@ -417,12 +505,15 @@ void add_trims(on::device place, bool quick, report::document& figures) {
 
 void measure_all(benchmark::options const& chosen, report::document& figures) {
   figures["method"] =
-      "median of passes, milliseconds a pass; reserved: one pool of 40 GiB, first pass not timed; "
-      "empty: a new pool each pass, growth included, opening and closing not timed; "
+      "median of passes, milliseconds a pass; reserved: one pool of half of the card, first pass "
+      "not timed; default stream: the same on that stream; empty: a new pool each pass, growth "
+      "included, opening and closing not timed; passes end after a second; vectors and streams: "
+      "all resources take turns, and hold 8 GiB each where reserved; "
       "no arena where empty, as it never is: half of the card is its default";
   table times;
   add_random(chosen.place, chosen.quick, times);
   add_vectors(chosen.place, times);
+  add_first_blocks(chosen.place, figures);
   add_streams(chosen.place, times);
   add_replay(chosen.place, times);
   figures["rows"] = times.rows();

@@ -9,6 +9,7 @@ A part stands between `<!-- generated: NAME ARGUMENTS -->` and `<!-- end of NAME
                            `// docs: PART` and `// docs: end`; a FILE with a folder is taken from the root
   figures [FILE...]        tables of FIGURES below, from benchmarks/results/*.json; of these results, or of all
   headline                 the table HEADLINE below: a few figures, each with its device, date, commit and age
+  reason FILE              a table and a paragraph from benchmarks/results/FILE.json, a result of all_reduce_reason
 
 The age of a figure is the number of commits since its first measurement. --check leaves ages alone, since every
 commit changes them.
@@ -134,6 +135,8 @@ def reduce_target(text, bound, ratio):
 # the target. A value reads by a format for the record, or by a function of it and of all figures.
 # A record is found by a path through objects; in a list it is the one whose fields are as named.
 LARGE = {"type": "int32", "rows": 2**28}
+RANDOM_SIZES = {number: [f"{number} of at most {size}" for size in ("1 MiB", "4 MiB", "64 MiB", "256 MiB", "1 GiB", "4 GiB")]
+                for number in (1000, 10000)}
 FIGURES = [
     ("`null_cast_fused`, 2^28 rows", ">= 93 % of `cudaMemcpy`", "null_cast",
      ["kernels", {"kernel": "null_cast_fused", **LARGE}], "{share_of_memcpy:.1%}",
@@ -225,7 +228,7 @@ FIGURES = [
     *((f"(peer) {peer}, pair, 21 MB, {threads} thread{'s' * (threads > 1)}", "", "memory_pool",
        ["pairs", {"resource": peer, "bytes": 21474832, "threads": threads}],
        "p50 {p50_ns:,.0f} ns, mean {mean_ns:,.0f} ns")
-      for peer in ("mr::async", "rmm arena") for threads in (1, 16)),
+      for peer in ("mr::async", "cuda::device_memory_pool", "rmm arena") for threads in (1, 16)),
     ("block taken from another stream", "<= 2 us", "memory_pool", ["steal_with_event"],
      "{p50_ns:,.0f} ns", at_most(2000, "p50_ns")),
     ("reserved over peak live beyond stated caps, mixed trace", "<= 1.25x", "memory_pool",
@@ -233,14 +236,21 @@ FIGURES = [
      at_most(1.25, "ratio_beyond_kept")),
     *((f"{what}, {parameters}, {state}", f"<= {limit:.2f}x the best peer", "memory_workloads",
        ["rows", {"program": program, "parameters": parameters, "state": state}],
-       "{to_best_peer:.2f}x: {ms[mr::pool]:,.2f} ms; best is {best_peer}", at_most(limit, "to_best_peer"))
-      for what, program, limit, all_parameters in (
-          ("random sizes", "random_allocations", 1.00,
-           [f"{number} of at most {size}" for number in (1000, 10000) for size in ("1 MiB", "64 MiB", "1 GiB", "4 GiB")]),
-          ("vectors", "vectors", 1.02, [f"{4 * 10**power} bytes, 20 times" for power in range(3, 10)]),
-          ("streams", "streams", 1.00, [f"512 kernels on {count}" for count in (1, 2, 4)]),
-          ("replay", "replay", 1.00, ["12000 events, 4 threads"]))
-      for state in (("reserved",) if program == "streams" else ("reserved", "empty")) for parameters in all_parameters),
+       "{to_best_peer:.2f}x: {ms[mr::pool]:,.2f} ms, with `trust_handles` {ms[mr::pool trusted]:,.2f} ms; best is {best_peer}",
+       at_most(limit, "to_best_peer"))
+      for what, program, limit, states, all_parameters in (
+          ("RMM's random sizes", "random_allocations", 1.00, ("default stream",), RANDOM_SIZES[1000]),
+          *(("random sizes", "random_allocations", 1.00, ("reserved", "empty"), RANDOM_SIZES[number])
+            for number in (1000, 10000)),
+          ("vectors", "vectors", 1.02, ("reserved", "empty"),
+           [f"{4 * 10**power} bytes, 20 times" for power in range(3, 10)]),
+          ("streams", "streams", 1.00, ("reserved",), [f"512 kernels on {count}" for count in (1, 2, 4)]),
+          ("replay", "replay", 1.00, ("reserved", "empty"), ["12000 events, 4 threads"]))
+      for state in states for parameters in all_parameters),
+    *((f"first block of {name}, empty, `{resource}`", "", "memory_workloads",
+       ["first_block", {"bytes": size, "resource": resource}], "{us:,.0f} us")
+      for name, size in (("4 kB", 4000), ("4 MB", 4000000))
+      for resource in ("mr::pool", "mr::pool, cudaMalloc", "mr::pool, steps of 2 MiB", "rmm pool")),
     ("reserved over live, 1,500 threads with one pair of 32 MiB each", "<= 2x", "memory_workloads", ["thread_churn"],
      "{to_live:.2f}x", at_most(2, "to_live")),
     ("longest allocation from the heap beside trims of another thread", "<= 100 us", "memory_workloads",
@@ -429,7 +439,9 @@ ABOUT = {
     "detection": "`run_until_sign` goes on after EQUIVALENT until it is clear which variant is faster.",
     "memory_pool": "A pair is one `allocate` and one `deallocate`, on a thread's own stream. Stated caps are what streams "
                    "may keep, `stream_cache_bytes`: see [the pool](pool.md#options).",
-    "memory_workloads": "Pools that are `reserved` hold 40 GiB beforehand. Pools that are `empty` grow.",
+    "memory_workloads": "Pools that are `reserved` hold half of the card beforehand, or 8 GiB each where all are open at "
+                        "once: see its `method`. Pools that are `empty` grow. RMM's random sizes are of the default stream, "
+                        "with reserved pools.",
     "overlap": "The bound and T(N): see [transfers](transfers.md#how-many-chunks). A share of the bound above 100 %: the "
                "link or the kernel took longer while the bound was measured. Staged transfers are held against a copy on "
                "the host by as many threads, which they may exceed.",
@@ -551,7 +563,60 @@ def headline(results, folder):
     return heading + "".join(rows) if rows else NOTHING_YET
 
 
-RENDERERS = {"report": report, "excerpt": excerpt, "source": source, "figures": figures, "headline": headline}
+# What CUPTI calls the reasons of a waiting warp.
+WAITS_FOR = {"long_scoreboard": "memory", "barrier": "the other warps of its block", "membar": "a fence",
+             "sleeping": "the end of a sleep", "wait": "a fixed delay", "short_scoreboard": "shared memory",
+             "lg_throttle": "a place in the queue of loads", "mio_throttle": "a place in the queue of shared memory",
+             "branch_resolving": "a branch", "no_instruction": "the next instruction", "not_selected": "its turn"}
+
+
+def signed_span(ratios):
+    return " to ".join(f"{100 * (ratio - 1):+.1f} %" for ratio in (min(ratios), max(ratios)))
+
+
+def reason(results, folder, name):
+    """A table and a paragraph from a result of benchmarks/all_reduce_reason.cu: what a copy strategy changes, and why."""
+    file = results / f"{name}.json"
+    if not file.exists():
+        return "*No result is committed yet: it takes two GPUs.*\n"
+    sizes = json.loads(file.read_text())["figures"]["sizes"]
+    text = ("| size | stages | plain loads | `cp.async` | bulk copies | the bytes alone | no warp can issue |\n"
+            "|---|---|---|---|---|---|---|\n")
+    ratios = {"cp_async": [], "bulk": []}
+    plain_at = {}
+    for size in sizes:
+        for stages in ("1", "2"):
+            of = {kind: next(each for each in size["strategies"]
+                             if each["stages"] == stages and each["strategy"].startswith(f"copy::{kind}<"))
+                  for kind in ("regular", *ratios)}
+            plain = plain_at[size["kib"], stages] = of["regular"]
+            for kind, all_of_it in ratios.items():
+                all_of_it.append(of[kind]["us"] / plain["us"])
+            mib = size["kib"] / 1024
+            waiting = f"{1 - plain['issue_share']:.0%} of cycles" if "issue_share" in plain else "not counted"
+            text += (f"| {f'{mib:.0f} MiB' if mib >= 1 else str(size['kib']) + ' KiB'} | {stages} | "
+                     + " | ".join(f"{each['us']:,.2f} us" for each in of.values())
+                     + f" | {size['alone_us']:,.2f} us, {plain['alone_share']:.0%} | {waiting} |\n")
+    kib = max(size["kib"] for size in sizes if size["kib"] <= 16384)
+    plain = plain_at[kib, "1"]
+    words = (f"`cp.async` takes {signed_span(ratios['cp_async'])} more time than plain loads, bulk copies "
+             f"{signed_span(ratios['bulk'])}. Why so little? One stage of {kib / 1024:.0f} MiB takes {plain['us']:,.1f} us "
+             f"with plain loads. Kernels that only send the bytes take {plain['alone_share']:.0%} of that, so the best copy "
+             f"could gain {1 - plain['alone_share']:.0%}. By the trace the kernel is {plain['kernel_us'] / plain['us']:.0%} of "
+             "the operation. ")
+    if "warps" in plain:
+        first, second = sorted((each for each in plain["warps"].items() if each[0] in WAITS_FOR), key=lambda each: -each[1])[:2]
+        words += (f"By the counters no warp can issue an instruction in {1 - plain['issue_share']:.0%} of its cycles. A warp "
+                  f"waits for {WAITS_FOR[first[0]]} in {first[1]:.0%} of its time, and for {WAITS_FOR[second[0]]} in "
+                  f"{second[1]:.0%}. ")
+    words += ("`cp.async` and bulk copies let a warp do other work while its bytes are under way. An all-reduce has no other "
+              "work: one addition for each number that arrives. The link sets the time, and the bytes are the same. A test "
+              "that reaches a hundredth of the link's rate waits for single loads, so it can show no difference either.")
+    return f"{text}\n{textwrap.fill(words, 120)}\n"
+
+
+RENDERERS = {"report": report, "excerpt": excerpt, "source": source, "figures": figures, "headline": headline,
+             "reason": reason}
 
 
 def filled(text, results, folder=""):

@@ -109,6 +109,7 @@ benchmark_all() {
         result_of 2 "$name" env ASSAY_RANKS=2 "$program" --json "$out/$name.json"
         result_of 4 "${name}_4_gpus" env ASSAY_RANKS=4 "$program" --json "$out/${name}_4_gpus.json"
         ;;
+      all_reduce_reason) result_of 2 "$name" "$program" --json "$out/$name.json" ;;
       *) result "$name" "$program" --json "$out/$name.json" ;;
     esac
   done

@@ -177,6 +177,20 @@ TEST_CASE("default streams of two threads are two streams, of one thread one") {
   CHECK(pool.stats().live_bytes == 0);
 }
 
+TEST_CASE("a thread may begin with a call to the pool, on a default stream") {
+  auto const pool = readable({.initial_bytes = 4_MiB}).open(place);
+  for (cudaStream_t const handle : {cudaStream_t{nullptr}, cudaStreamLegacy, cudaStreamPerThread}) {
+    std::thread{[&, handle] {
+      auto mine = pool;  // of device 0, which is current from the start, without a context
+      ::cuda::stream_ref const where{handle};
+      mine.deallocate(where, mine.allocate(where, 1_MiB), 1_MiB);
+    }}.join();
+  }
+  CHECK(pool.stats().allocations == 3);
+  CHECK(pool.stats().deallocations == 3);
+  CHECK(pool.stats().late_frees == 0);
+}
+
 TEST_CASE("a captured graph keeps its blocks while it is replayed") {
   wrong_count const wrong;
   stream const lane{place};

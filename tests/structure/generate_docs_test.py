@@ -74,7 +74,26 @@ class GenerateDocs(unittest.TestCase):
         with self.assertRaises(SystemExit):
             filled(self.part("poem"), self.results)
 
+    def test_the_reason_of_an_all_reduce_tells_what_was_measured(self):
+        def strategy(stages, name, us, **more):
+            return {"stages": stages, "strategy": f"copy::{name}", "us": us, "alone_share": 47 / us, "kernel_us": 49, **more}
+
+        counted = {"issue_share": 0.03, "warps": {"selected": 0.1, "long_scoreboard": 0.75, "barrier": 0.15}}
+        rows = [strategy("1", "regular<16, 4>", 50, **counted), strategy("1", "cp_async<2>", 51),
+                strategy("1", "bulk<4>", 60), strategy("2", "regular<16, 4>", 52), strategy("2", "cp_async<2>", 49.4),
+                strategy("2", "bulk<4>", 52)]
+        figures = {"sizes": [{"kib": 16384, "alone_us": 47, "strategies": rows}]}
+        (self.results / "x.json").write_text(json.dumps({"figures": figures}))
+        text = " ".join(filled(self.part("reason x"), self.results).split())
+        self.assertIn("| 16 MiB | 1 | 50.00 us | 51.00 us | 60.00 us | 47.00 us, 94% | 97% of cycles |", text)
+        self.assertIn("| 16 MiB | 2 | 52.00 us | 49.40 us | 52.00 us | 47.00 us, 90% | not counted |", text)
+        self.assertIn("`cp.async` takes -5.0 % to +2.0 % more time than plain loads, bulk copies +0.0 % to +20.0 %.", text)
+        self.assertIn("so the best copy could gain 6%. By the trace the kernel is 98% of the operation.", text)
+        self.assertIn("no warp can issue an instruction in 97% of its cycles. A warp waits for memory in 75% of its time, "
+                      "and for the other warps of its block in 15%.", text)
+
     def test_without_a_result_it_says_so(self):
+        self.assertIn("it takes two GPUs", filled(self.part("reason x"), self.results))
         self.assertIn(NOTHING_YET, filled(self.part("report x head"), self.results))
         self.assertIn(NOTHING_YET, filled(self.part("figures"), self.results))
 

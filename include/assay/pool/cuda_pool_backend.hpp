@@ -34,10 +34,14 @@ namespace detail {
 struct stream_calls {
   PFN_cuStreamGetId_v12000 get_id = nullptr;
   PFN_cuStreamIsCapturing_v10000 is_capturing = nullptr;
+  PFN_cuEventRecord_v2000 record = nullptr;
+  PFN_cuStreamWaitEvent_v3020 wait = nullptr;
 
   static stream_calls find() {
     return {driver_call<PFN_cuStreamGetId_v12000>("cuStreamGetId", 12000),
-            driver_call<PFN_cuStreamIsCapturing_v10000>("cuStreamIsCapturing", 10000)};
+            driver_call<PFN_cuStreamIsCapturing_v10000>("cuStreamIsCapturing", 10000),
+            driver_call<PFN_cuEventRecord_v2000>("cuEventRecord", 2000),
+            driver_call<PFN_cuStreamWaitEvent_v3020>("cuStreamWaitEvent", 3020)};
   }
 };
 
@@ -77,13 +81,10 @@ class cuda_pool_backend {
   std::uint64_t thread_token() const noexcept { return this_thread().token; }
 
   /// Undefined for a stream that has been destroyed; fails for a captured one, and ends its
-  /// capture.
+  /// capture. A default stream is told by its key: no other stream ever has that.
   std::uint64_t identify(stream_type stream) const {
     auto const handle = stream.get();
-    if (is_default(handle)) [[unlikely]] {
-      device_guard const guard{place_};  // every device has its own
-      return id_of(handle);
-    }
+    if (is_default(handle)) { return 0; }
     unsigned long long id = 0;
     check(calls_.get_id(handle, &id));
     return id;
@@ -111,10 +112,10 @@ class cuda_pool_backend {
   }
   void destroy_event(event_type gone) const noexcept { check_noexcept(cudaEventDestroy(gone)); }
   void record(event_type what, stream_type where) const {
-    check(cudaEventRecord(what, where.get()));
+    check(asked(where, [&](CUstream handle) { return calls_.record(what, handle); }));
   }
   void wait(stream_type who, event_type what) const {
-    check(cudaStreamWaitEvent(who.get(), what, 0));
+    check(asked(who, [&](CUstream handle) { return calls_.wait(handle, what, 0); }));
   }
   bool query(event_type what) const {
     relaxed_capture_guard const guard;
@@ -128,22 +129,12 @@ class cuda_pool_backend {
   }
 
   [[gnu::always_inline]] capture_state capturing(stream_type stream) const {
-    auto const state = [](bool captured) {
-      return captured ? capture_state::captured : capture_state::none;
-    };
-    if (!is_default(stream.get())) [[likely]] {
-      auto status = CU_STREAM_CAPTURE_STATUS_NONE;
-      check(calls_.is_capturing(stream.get(), &status));
-      return state(status != CU_STREAM_CAPTURE_STATUS_NONE);
-    }
-    auto status = cudaStreamCaptureStatusNone;
-    auto const code = cudaStreamIsCapturing(stream.get(), &status);
-    if (code == cudaErrorStreamCaptureImplicit) {
-      (void)cudaGetLastError();
-      return capture_state::blocked;
-    }
+    auto status = CU_STREAM_CAPTURE_STATUS_NONE;
+    auto const code =
+        asked(stream, [&](CUstream handle) { return calls_.is_capturing(handle, &status); });
+    if (code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) { return capture_state::blocked; }
     check(code);
-    return state(status != cudaStreamCaptureStatusNone);
+    return status == CU_STREAM_CAPTURE_STATUS_NONE ? capture_state::none : capture_state::captured;
   }
 
   bool contiguous() const noexcept { return range_ != nullptr; }
@@ -204,6 +195,20 @@ class cuda_pool_backend {
     std::atomic<void*> token{nullptr};
     std::atomic<std::uint64_t> others{0};
   };
+
+  // A call of the driver about a stream. Default streams need a current context, which a thread
+  // lacks until a call of the runtime gives it one.
+  template <class Call>
+  [[gnu::always_inline]] CUresult asked(stream_type stream, Call call) const {
+    auto handle = stream.get();
+    if (handle == nullptr) { handle = null_per_thread_ ? cudaStreamPerThread : cudaStreamLegacy; }
+    auto const code = call(handle);
+    if (code != CUDA_ERROR_INVALID_CONTEXT) [[likely]] { return code; }
+    int current = 0;
+    check(cudaGetDevice(&current));
+    check(cudaSetDevice(current));
+    return call(handle);
+  }
 
   static bool is_default(cudaStream_t handle) noexcept {
     return handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
