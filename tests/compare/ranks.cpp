@@ -3,6 +3,7 @@
 // assay-test-timeout: 3600
 // Subjects return times that are computed from their rank, so no verdict depends on the machine.
 #include "catch.hpp"
+#include "folder.hpp"
 #include "measure/simulator.hpp"
 #include "support/rank_processes.hpp"
 
@@ -10,8 +11,10 @@
 #include <assay/measure/factorial.hpp>
 #include <assay/report/short_text.hpp>
 #include <assay/stats/random_source.hpp>
+#include <assay/world/program_hash.hpp>
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -19,7 +22,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <ios>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -243,7 +249,7 @@ TEST_CASE("ranks begin their cells together") {
         assay::world::meet({.rank = rank, .ranks = 2, .host = "127.0.0.1", .port = port.number()});
     std::vector<measure::variant> one(1);
     one[0].label = "one";
-    std::string order;
+    int together = 0;
     struct slow_start final : measure::subject {
       slow_start(std::function<void()> arrive, std::function<void(char)> step)
           : arrive_(std::move(arrive)), step_(std::move(step)) {}
@@ -267,7 +273,8 @@ TEST_CASE("ranks begin their cells together") {
         if (rank == 0 && step == 'a') { about.open_once(); }
         if (rank == 0 && step == 'b') {
           std::vector<::pollfd> asked{{came.descriptor(), POLLIN, 0}};
-          order += assay::detail::ready_before(asked, {}) ? "late" : "early";
+          together += assay::detail::ready_before(asked, {}) ? 1 : 0;
+          came.wait();
         }
       });
     };
@@ -277,11 +284,11 @@ TEST_CASE("ranks begin their cells together") {
     }
     auto const by = std::make_shared<measure::served::leader>(all, one, options{});
     auto const made = measure::led(by, one)[0].build({});
-    (void)made->time(0, 1);
+    for (int round = 0; round < 50; ++round) { (void)made->time(0, 1); }
     (void)all.broadcast(measure::served::encode({"end"}));
-    return order;
+    return std::to_string(together);
   });
-  CHECK(said[0] == "late");
+  CHECK(said[0] == "50");
 }
 
 TEST_CASE("ranks that compare different things, and options that cannot be, end all ranks") {
@@ -309,6 +316,54 @@ TEST_CASE("ranks that compare different things, and options that cannot be, end 
   auto const thrown = said(
       [&](assay::world const& all) { return assay::compare(all, "a", nothing, "a", nothing); });
   CHECK(thrown[0] == thrown[1]);
+}
+
+TEST_CASE("two ranks with one GPU are named, unless that is allowed") {
+  behaviour how;
+  how.seconds = [](int, int) { return 1e-3; };
+  auto const of = [](bool shared) {
+    return [shared](options& chosen, int rank) {
+      chosen.gpu = rank == 1 ? "0000:2a:00.0 of node1" : "0000:1b:00.0 of node1";
+      chosen.ranks_share_gpus = shared;
+    };
+  };
+  auto const refused = job(how, verdict_of, of(false));
+  CHECK(refused == std::vector<std::string>(3, refused[0]));
+  CHECK_THAT(refused[0], contains("rank 0: ranks 0 and 2 have one GPU, 0000:1b:00.0 of node1: "
+                                  "options::ranks_share_gpus allows it"));
+  CHECK_THAT(job(how, verdict_of, of(true))[2], contains("EQUIVALENT"));
+}
+
+TEST_CASE("rank 1 of another program", "[.]") {  // which the next test starts
+  auto const all = assay::world::from_environment();
+  (void)measure::measure_together(all, two({}), measure::against_first({"old", "new"}), {});
+}
+
+TEST_CASE("ranks of different programs are named by the hash of their files") {
+  assay::test::folder const here;
+  auto const other = here / "other";
+  std::filesystem::copy_file("/proc/self/exe", other);
+  std::ofstream{other, std::ios::app} << "another build";
+  benchmark::reserved_port const port;
+  auto const said = benchmark::run_ranks(2, [&](int rank) {
+    if (rank == 0) {
+      auto const all = assay::world::meet({.ranks = 2, .host = "127.0.0.1", .port = port.number()});
+      (void)measure::measure_together(all, two({}), measure::against_first({"old", "new"}), {});
+      return std::string{};
+    }
+    for (auto const& [name, value] :
+         {std::pair{"RANK", std::string{"1"}},
+          {"LOCAL_RANK", "1"},
+          {"WORLD_SIZE", "2"},
+          {"ASSAY_RENDEZVOUS", "127.0.0.1:" + std::to_string(port.number())}}) {
+      ::setenv(name, value.c_str(), 1);
+    }
+    ::execl(other.c_str(), "other", "-o", "/dev/null", "rank 1 of another program", nullptr);
+    return std::string{"not started"};
+  });
+  CHECK_THAT(said[0], contains("rank 0: rank 1 has program = "));
+  CHECK_THAT(said[0], contains(", and rank 0 has " + assay::program_hash()));
+  CHECK(assay::program_hash().size() == 16);
 }
 
 TEST_CASE("callables on the host are compared on all ranks") {

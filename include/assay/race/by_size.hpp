@@ -94,7 +94,8 @@ inline size_row row_of(std::size_t size, race_result of) {
 inline size_table tabulated(std::vector<std::size_t> const& sizes,
                             std::function<race_result(std::size_t)> const& race_of) {
   if (sizes.empty() || sizes.front() == 0 ||
-      std::ranges::adjacent_find(sizes, std::greater_equal{}) != sizes.end()) {
+      std::ranges::adjacent_find(sizes, [](std::size_t a, std::size_t b) { return a >= b; }) !=
+          sizes.end()) {
     throw std::invalid_argument("a table by size needs one or more sizes that grow from above 0");
   }
   size_table made;
