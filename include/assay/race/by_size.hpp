@@ -136,9 +136,13 @@ inline std::string size_header(measure::size_table const& of, std::string const&
     out +=
         concat({"//   ", std::to_string(each.size), ": ", measure::detail::comment(each.choice)});
     if (!each.next.empty()) {
-      out += concat({", against which ", measure::detail::comment(each.next), " takes ",
-                     change_text(each.ratio.ratio, 2), " [", change_text(each.ratio.low, 2), ", ",
-                     change_text(each.ratio.high, 2), "]"});
+      auto const& by = each.ratio;
+      out +=
+          concat({", against which ", measure::detail::comment(each.next), " takes ",
+                  change_text(by.ratio, 2),
+                  std::isfinite(by.high)
+                      ? concat({" [", change_text(by.low, 2), ", ", change_text(by.high, 2), "]"})
+                      : ", by too few epochs for an interval"});
     }
     out += each.race.decided ? "\n" : ", undecided\n";
   }
