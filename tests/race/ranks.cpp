@@ -3,6 +3,7 @@
 #include "catch.hpp"
 #include "support/rank_processes.hpp"
 
+#include <assay/race/json.hpp>
 #include <assay/race/ranks.hpp>
 #include <assay/stats/random_source.hpp>
 
@@ -151,6 +152,9 @@ TEST_CASE("a table by size: order decides between equals, neighbours are one row
   CHECK_THAT(header, contains("namespace mine::sums {") && contains("{32, \"ring\"},\n") &&
                          contains("{SIZE_MAX, \"tree\"},\n") && !contains("{8, \"ring\"}"));
   CHECK_THAT(header, contains("//   64: tree, against which ring takes +3."));
+  auto const rows = report::document::parse(report::json(table)).at("rows");
+  CHECK((rows.size() == 3 && rows[1].at("up_to") == 32 && rows[1].at("choice") == "ring"));
+  CHECK(rows[2].at("race").at("racers").size() == 3);
   CHECK_THAT(message_of([&] { (void)measure::tabulated({4, 4}, race_of); }),
              contains("sizes that grow"));
   CHECK_THAT(message_of([&] { (void)report::size_header(table, "not a name"); }),
