@@ -404,6 +404,11 @@ FIGURES = [
     *((f"requests of a comparison over {ranks} ranks (no GPU)", "", "world_growth", ["comparisons", {"ranks": ranks}],
        "{messages_per_epoch:,.0f} messages and {ms_per_epoch:,.1f} ms of rank 0's processor an epoch")
       for ranks in (2, 16, 64, 256, 1024)),
+    *((f"verb of rank 0 to the first launch of {ranks} ranks, two cores (no GPU)", target, "following", ["verbs", {"ranks": ranks}],
+       "p50 {p50_us:.0f} us, p99 {p99_us:.0f} us", *bounds)
+      for ranks, target, bounds in ((2, "p50 <= 60 us", [at_most(60, "p50_us")]), (16, "", []))),
+    ("a verdict on work of 100 us by 16 ranks, two cores (no GPU)", "<= 15 s", "following", [],
+     "at most {longest_verdict_s:.1f} s, beside a load of {load_before:.0f}", at_most(15, "longest_verdict_s")),
     ("counters, core set", "1 pass", "counters", [], "{core_passes}", exactly(1, "core_passes")),
     ("counters against `ncu`, largest difference", "<= 2 %", "counters", [],
      "{largest_difference:.2%}", at_most(0.02, "largest_difference")),

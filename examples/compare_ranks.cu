@@ -28,13 +28,15 @@ int main(int argc, char** argv) try {
       };
     };
   };
-  auto const found = compare(ranks, "64 MiB", reduce(count), "1 % more", reduce(more));
+  options const chosen{.barrier = collective.barrier()};  // aligns the streams of the ranks
+  auto const found = compare(ranks, "64 MiB", reduce(count), "1 % more", reduce(more), chosen);
   if (ranks.rank() == 0) { std::cout << found; }  // all ranks have the same verdict
   // docs: end
   // `compare_ranks 20` compares equal work 20 times, `compare_ranks 20 more` the above.
   int const times = argc > 1 ? std::atoi(argv[1]) : 0;
   for (int i = 0; i < times; ++i) {
-    auto const again = compare(ranks, "a", reduce(count), "b", reduce(argc > 2 ? more : count));
+    auto const again =
+        compare(ranks, "a", reduce(count), "b", reduce(argc > 2 ? more : count), chosen);
     if (ranks.rank() == 0) { std::cout << again.findings.at(0).outcome << std::endl; }
   }
 } catch (std::exception const& error) {

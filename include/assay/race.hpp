@@ -7,6 +7,7 @@
 #include <assay/race/result.hpp>
 #include <assay/race/space.hpp>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,14 @@ namespace measure {
 
 /// Throws `std::invalid_argument` for names of parameters that `write_header` could not write.
 void require_names(space const& of);
+
+/// Races variants; `run_race`, unless ranks do it together.
+using racing_function =
+    std::function<race_result(std::vector<variant> const&, options const&, race_result)>;
+
+/// As `race`, by this function.
+race_result race_by(std::vector<candidate> const& all, options chosen, race_result before,
+                    racing_function const& run);
 
 }  // namespace measure
 

@@ -21,7 +21,7 @@ using assay::test::contains;
 namespace {
 
 /// What each rank of a job prints.
-std::vector<std::string> run(std::string const& what, int ranks) {
+std::vector<std::string> run(std::string const& what, int ranks, std::string const& set = {}) {
   auto const program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "nccl_rank_program";
   test::folder const here;
@@ -30,7 +30,7 @@ std::vector<std::string> run(std::string const& what, int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
     auto const number = std::to_string(rank);
     auto const command =
-        "RANK=" + number + " LOCAL_RANK=" + number + " WORLD_SIZE=" + std::to_string(ranks) +
+        set + "RANK=" + number + " LOCAL_RANK=" + number + " WORLD_SIZE=" + std::to_string(ranks) +
         " ASSAY_RENDEZVOUS=127.0.0.1:" + std::to_string(port.number()) + " exec '" +
         program.string() + "' " + what + " > '" + (here / number).string() + "'";
     running.push_back(
@@ -77,4 +77,28 @@ TEST_CASE("a rank that stays away ends the others at the limit", "[comm]") {
   auto const killed = run("killed", 2);
   CHECK(killed[1] == "(killed)");
   CHECK_THAT(killed[0], contains("on rank 0"));
+}
+
+TEST_CASE("one verdict over NCCL, with and without its barrier", "[comm]") {
+  auto const ranks = std::min(device_count(), 2);
+  auto const said = run("compares", ranks);
+  for (auto const& each : said) { CHECK(each == said[0]); }
+  CHECK(std::count(said[0].begin(), said[0].end(), '|') == 8);
+  auto const wrong = run("wrong", ranks);
+  for (auto const& each : wrong) { CHECK(each == wrong[0]); }
+  auto const name = "rank " + std::to_string(ranks - 1) + ": ";
+  CHECK_THAT(wrong[0], contains("WRONG ANSWER") && contains(name));
+  auto const throws = run("throws", ranks);
+  for (auto const& each : throws) { CHECK(each == throws[0]); }
+  CHECK_THAT(throws[0], contains("UNPROVEN") && contains(name + "no more room"));
+}
+
+TEST_CASE("two ranks with one GPU compare only where that is allowed", "[comm]") {
+  auto const said = run("one_gpu_compared", 2);
+  CHECK(said[0] == said[1]);
+  CHECK_THAT(said[0], contains("ranks 0 and 1 have one GPU, ") &&
+                          contains("options::ranks_share_gpus allows it"));
+  auto const shared = run("one_gpu_compared", 2, "SHARED=1 ");
+  CHECK(shared[0] == shared[1]);
+  CHECK_THAT(shared[0], !contains("have one GPU"));
 }

@@ -3,16 +3,21 @@
 #include "support/nccl/nccl_ranks.hpp"
 
 #include <assay/comm/nccl.hpp>
+#include <assay/compare.cuh>
+#include <assay/compare/ranks.hpp>
+#include <assay/report/text.hpp>
 
 #include <signal.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <iostream>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -136,6 +141,64 @@ std::string never_joins(world const& all) {
   return "no error";
 }
 
+/// An all-reduce that is wrong, or throws in its `last`th launch, where that is this rank's.
+auto reduces(comm::nccl const& by, std::size_t count, int last = 1 << 30, bool wrong = false) {
+  return [&by, count, last, wrong](setup& make) {
+    auto const x = make.random<float>(count);
+    auto const y = make.output<float>(count);
+    auto const ranks = static_cast<float>(by.ranks() + (wrong ? 1 : 0));
+    make.expect(y, [x, ranks](std::size_t i) { return ranks * x.seeded(i); });
+    return [&by, count, x, y, last, calls = 0](cudaStream_t on) mutable {
+      if (++calls > last) { throw std::runtime_error("no more room"); }
+      by.enqueue(::cuda::stream_ref{on}, x.data(), y.data(), count, comm::reduction::sum);
+    };
+  };
+}
+
+/// Small and large all-reduces on each clock, with and without the barrier of NCCL.
+std::string compares(world const& all) {
+  comm::nccl const by{all};
+  check(cudaSetDevice(by.device().id));
+  std::string text;
+  for (std::size_t const count : {std::size_t{256}, std::size_t{1} << 20U}) {
+    for (auto const on : {measure::clock::gpu, measure::clock::wall}) {
+      for (bool const aligned : {true, false}) {
+        options chosen{.max_seconds = 2, .clock = on};
+        if (aligned) { chosen.barrier = by.barrier(); }
+        auto const found =
+            compare(all, "a", reduces(by, count), "b", reduces(by, 2 * count), chosen);
+        auto const& one = found.findings.at(0);
+        text += std::string{to_string(one.outcome)} + ' ' + std::to_string(one.effect.ratio) + '|';
+        if (all.rank() == 0) { report::text(std::cerr, found); }
+      }
+    }
+  }
+  return text;
+}
+
+/// Rank 1 throws in a launch, or has a wrong result. Its card may be that of rank 0.
+std::string fails(world const& all, int last, bool wrong) {
+  comm::nccl const by{all, on::device{all.local_rank()}, std::chrono::seconds{5}};
+  check(cudaSetDevice(by.device().id));
+  bool const here = all.rank() == all.ranks() - 1;
+  auto const found =
+      compare(all, "a", reduces(by, 256), "b",
+              reduces(by, 256, here ? last : 1 << 30, here && wrong), {.barrier = by.barrier()});
+  return std::string{to_string(found.findings.at(0).outcome)} + ' ' + found.failure;
+}
+
+std::string one_gpu_compared(world const& all) {
+  check(cudaSetDevice(0));
+  auto const nothing = [](setup& make) {
+    auto const x = make.output<float>(1 << 20);
+    return [x](cudaStream_t on) { check(cudaMemsetAsync(x.data(), 0, 4 << 20, on)); };
+  };
+  auto const found =
+      compare(all, "a", nothing, "b", nothing,
+              {.max_seconds = 1, .ranks_share_gpus = std::getenv("SHARED") != nullptr});
+  return std::string{to_string(found.findings.at(0).outcome)};
+}
+
 std::string one_gpu(world const& all) {
   comm::nccl const by{all, on::device{0}};
   return "no error";
@@ -150,6 +213,10 @@ int main(int, char** argv) {
       {"missing", [](world const& in) { return without_rank_1(in, [] {}); }},
       {"killed", [](world const& in) { return without_rank_1(in, [] { ::raise(SIGKILL); }); }},
       {"never_joins", never_joins},
+      {"compares", compares},
+      {"throws", [](world const& in) { return fails(in, 40, false); }},
+      {"wrong", [](world const& in) { return fails(in, 1 << 30, true); }},
+      {"one_gpu_compared", one_gpu_compared},
       {"one_gpu", one_gpu}};
   try {
     examples::without_multicast const no_multicast;

@@ -3,6 +3,7 @@
 // assay-test-timeout: 3600
 // Subjects return times that are computed from their rank, so no verdict depends on the machine.
 #include "catch.hpp"
+#include "folder.hpp"
 #include "measure/simulator.hpp"
 #include "support/rank_processes.hpp"
 
@@ -10,8 +11,10 @@
 #include <assay/measure/factorial.hpp>
 #include <assay/report/short_text.hpp>
 #include <assay/stats/random_source.hpp>
+#include <assay/world/program_hash.hpp>
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -19,7 +22,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <ios>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -43,6 +49,9 @@ struct behaviour {
   int wrong = -1;   ///< this rank has a wrong result in the second variant
   int throws = -1;  ///< this rank throws when the second variant is timed
   int dies = -1;    ///< this rank is killed there
+  /// Hertz of a rank's SMs by variant.
+  std::function<double(int rank, int variant)> hertz = [](int, int) { return 2e9; };
+  bool arrives = true;  ///< waits for the other ranks before a cell
 };
 
 /// Times with a noise of 0.1 % that follows from the seed.
@@ -51,15 +60,18 @@ class computed final : public measure::subject {
   computed(behaviour how, int variant, measure::epoch const& now)
       : how_(std::move(how)),
         variant_(variant),
+        arrive_(now.arrive),
         from_(now.seed +
               static_cast<std::uint64_t>(100 * how_.rank + 10 * variant + now.instance)) {}
   void warm(int, int) override {}
   measure::cell time(int, int) override {
     if (variant_ == 1 && how_.rank == how_.throws) { throw std::runtime_error("no more room"); }
     if (variant_ == 1 && how_.rank == how_.dies) { ::raise(SIGKILL); }
+    if (how_.arrives) { arrive_(); }
     measure::cell made;
     double const noise = static_cast<double>(from_.below(1000)) * 1e-6;
     made[measure::clock::wall] = how_.seconds(how_.rank, variant_) * (1 + noise);
+    made.sm_hertz = how_.hertz(how_.rank, variant_);
     return made;
   }
   std::optional<std::string> verify(int) override {
@@ -76,6 +88,7 @@ class computed final : public measure::subject {
  private:
   behaviour how_;
   int variant_;
+  std::function<void()> arrive_;
   assay::stats::random_source from_;
 };
 
@@ -94,15 +107,18 @@ std::vector<measure::variant> two(behaviour const& how) {
 
 /// A job of three ranks that compare; what each rank says by `tell`.
 std::vector<std::string> job(behaviour const& how,
-                             std::function<std::string(comparison const&, int)> const& tell) {
+                             std::function<std::string(comparison const&, int)> const& tell,
+                             std::function<void(options&, int rank)> const& choose = {}) {
   benchmark::reserved_port const port;
   return benchmark::run_ranks(3, [&](int rank) {
     auto const all =
         assay::world::meet({.rank = rank, .ranks = 3, .host = "127.0.0.1", .port = port.number()});
     auto own = how;
     own.rank = rank;
-    auto const found = measure::measure_together(
-        all, two(own), measure::against_first({"old", "new"}), {.seed = 7, .max_seconds = 600});
+    options chosen{.seed = 7, .max_seconds = 600};
+    if (choose) { choose(chosen, rank); }
+    auto const found =
+        measure::measure_together(all, two(own), measure::against_first({"old", "new"}), chosen);
     return tell(found, rank);
   });
 }
@@ -158,6 +174,123 @@ TEST_CASE("a rank that is wrong, throws or ends is named by all") {
   CHECK_THAT(of_dies[0], contains("rank 2 has ended"));
 }
 
+TEST_CASE("guards and clocks of every rank reach the report of rank 0") {
+  behaviour how;
+  how.seconds = [](int rank, int) { return rank == 1 ? 1e-3 : 0.9e-3; };
+  how.hertz = [](int rank, int variant) {
+    return rank == 2 ? 1.4e9 : rank == 1 && variant == 1 ? 1.9e9 : 2e9;
+  };
+  auto const tell = [](comparison const& found, int rank) {
+    if (rank != 0) { return std::string{}; }
+    std::string text;
+    for (auto const& each : found.notes) { text += each + '|'; }
+    for (auto const& each : found.answers.at(0).lines) { text += each + '|'; }
+    for (auto const& each : found.epoch_records) {
+      text += each.dropped + '|' + std::to_string(each.throttle) + '|';
+    }
+    return text + to_string(found.findings.at(0).outcome).data() + '|' + found.failure;
+  };
+  auto const text = job(how, tell, [](options& chosen, int rank) {
+    chosen.at_epoch_begin = [rank, begun = 0](measure::epoch const& now) mutable {
+      if (begun++ != now.number) { throw std::runtime_error("missed an epoch"); }
+    };
+    chosen.at_epoch_end = [rank](measure::epoch const& now) {
+      return std::vector<std::string>(rank == 2 && now.number == 1 ? 1 : 0,
+                                      "throttled: hardware slowdown");
+    };
+    chosen.throttle_bits = [rank] { return std::uint64_t{rank == 1 ? 4U : 0U}; };
+  })[0];
+  INFO(text);
+  CHECK_THAT(text, contains("|rank 2: throttled: hardware slowdown|4|"));
+  CHECK_THAT(text, contains("rank 1: GPU throttled (software power cap) at the end of"));
+  CHECK_THAT(text, contains("rank 1: the SM clocks differ between variants: 2000 MHz in \"old\", "
+                            "1900 MHz in \"new\""));
+  CHECK_THAT(text, contains("rank 2: the SM clock is 1400 MHz, on another rank 2000 MHz"));
+  CHECK_THAT(text, contains("before each cell a barrier between the hosts aligns the ranks"));
+  CHECK_THAT(text, contains("\"old\": 900.") && contains("us after the last arrival, skew of a") &&
+                       contains("; rank 1 is the slowest in 100 % of the cells"));
+  CHECK_THAT(text, contains("EQUIVALENT|"));
+  // A rank whose card is always throttled ends the comparison, by name.
+  auto const always = job(how, verdict_of, [](options& chosen, int rank) {
+    chosen.at_epoch_end = [rank](measure::epoch const&) {
+      return std::vector<std::string>(rank == 1 ? 1 : 0, "throttled: hardware slowdown");
+    };
+  });
+  CHECK(always == std::vector<std::string>(3, always[0]));
+  CHECK_THAT(always[0], contains("UNPROVEN") && contains("rank 1: throttled: hardware slowdown"));
+  auto const thrown = job(how, verdict_of, [](options& chosen, int rank) {
+    chosen.at_epoch_begin = [rank](measure::epoch const&) {
+      if (rank == 2) { throw std::runtime_error("no hook"); }
+    };
+  });
+  CHECK(thrown[0] == "rank 2: no hook");
+  CHECK(thrown[1] == "rank 0: rank 2: no hook");
+  CHECK(thrown[2] == thrown[1]);
+}
+
+TEST_CASE("subjects that do not wait for other ranks are compared too") {
+  behaviour how;
+  how.seconds = [](int, int variant) { return 1e-3 * (1 + 0.1 * variant); };
+  how.arrives = false;
+  auto const said = job(how, verdict_of);
+  CHECK(said == std::vector<std::string>(3, said[0]));
+  CHECK_THAT(said[0], contains("SLOWER 1.1"));
+  how.throws = 0;
+  auto const thrown = job(how, verdict_of);
+  CHECK(thrown == std::vector<std::string>(3, thrown[0]));
+  CHECK_THAT(thrown[0], contains("rank 0: no more room") && !contains("another rank"));
+}
+
+TEST_CASE("ranks begin their cells together") {
+  benchmark::reserved_port const port;
+  benchmark::gate about, came;
+  auto const said = benchmark::run_ranks(2, [&](int rank) {
+    auto const all =
+        assay::world::meet({.rank = rank, .ranks = 2, .host = "127.0.0.1", .port = port.number()});
+    std::vector<measure::variant> one(1);
+    one[0].label = "one";
+    int together = 0;
+    struct slow_start final : measure::subject {
+      slow_start(std::function<void()> arrive, std::function<void(char)> step)
+          : arrive_(std::move(arrive)), step_(std::move(step)) {}
+      void warm(int, int) override {}
+      measure::cell time(int, int) override {
+        step_('a');
+        arrive_();
+        step_('b');
+        return {};
+      }
+      std::optional<std::string> verify(int) override { return {}; }
+      std::function<void()> arrive_;
+      std::function<void(char)> step_;
+    };
+    one[0].build = [&](measure::epoch const& now) {
+      return std::make_unique<slow_start>(now.arrive, [&, rank](char step) {
+        if (rank == 1 && step == 'a') {  // rank 0 has come by now, or comes later
+          about.wait();
+          came.open_once();
+        }
+        if (rank == 0 && step == 'a') { about.open_once(); }
+        if (rank == 0 && step == 'b') {
+          std::vector<::pollfd> asked{{came.descriptor(), POLLIN, 0}};
+          together += assay::detail::ready_before(asked, {}) ? 1 : 0;
+          came.wait();
+        }
+      });
+    };
+    if (rank != 0) {
+      (void)measure::follow(all, one, {});
+      return std::string{};
+    }
+    auto const by = std::make_shared<measure::served::leader>(all, one, options{});
+    auto const made = measure::led(by, one)[0].build({});
+    for (int round = 0; round < 50; ++round) { (void)made->time(0, 1); }
+    (void)all.broadcast(measure::served::encode({"end"}));
+    return std::to_string(together);
+  });
+  CHECK(said[0] == "50");
+}
+
 TEST_CASE("ranks that compare different things, and options that cannot be, end all ranks") {
   benchmark::reserved_port const port;
   auto const said = [&](std::function<comparison(assay::world const&)> const& call) {
@@ -172,10 +305,65 @@ TEST_CASE("ranks that compare different things, and options that cannot be, end 
     return assay::compare(all, "a", nothing, all.rank() == 0 ? "b" : "c", nothing);
   });
   CHECK(differ[0] == differ[1]);
-  CHECK_THAT(differ[0], contains("rank 0: rank 1 compares a c\n"));
+  CHECK_THAT(differ[0],
+             contains("rank 0: rank 1 has names = a, c, and rank 0 has a, b: all ranks call "));
+  auto const options_differ = said([&](assay::world const& all) {
+    return assay::compare(all, "a", nothing, "b", nothing,
+                          options{.margin = all.rank() == 0 ? 0.01 : 0.02});
+  });
+  CHECK(options_differ[0] == options_differ[1]);
+  CHECK_THAT(options_differ[0], contains("rank 1 has margin = 0.02, and rank 0 has 0.01"));
   auto const thrown = said(
       [&](assay::world const& all) { return assay::compare(all, "a", nothing, "a", nothing); });
   CHECK(thrown[0] == thrown[1]);
+}
+
+TEST_CASE("two ranks with one GPU are named, unless that is allowed") {
+  behaviour how;
+  how.seconds = [](int, int) { return 1e-3; };
+  auto const of = [](bool shared) {
+    return [shared](options& chosen, int rank) {
+      chosen.gpu = rank == 1 ? "0000:2a:00.0 of node1" : "0000:1b:00.0 of node1";
+      chosen.ranks_share_gpus = shared;
+    };
+  };
+  auto const refused = job(how, verdict_of, of(false));
+  CHECK(refused == std::vector<std::string>(3, refused[0]));
+  CHECK_THAT(refused[0], contains("rank 0: ranks 0 and 2 have one GPU, 0000:1b:00.0 of node1: "
+                                  "options::ranks_share_gpus allows it"));
+  CHECK_THAT(job(how, verdict_of, of(true))[2], contains("EQUIVALENT"));
+}
+
+TEST_CASE("rank 1 of another program", "[.]") {  // which the next test starts
+  auto const all = assay::world::from_environment();
+  (void)measure::measure_together(all, two({}), measure::against_first({"old", "new"}), {});
+}
+
+TEST_CASE("ranks of different programs are named by the hash of their files") {
+  assay::test::folder const here;
+  auto const other = here / "other";
+  std::filesystem::copy_file("/proc/self/exe", other);
+  std::ofstream{other, std::ios::app} << "another build";
+  benchmark::reserved_port const port;
+  auto const said = benchmark::run_ranks(2, [&](int rank) {
+    if (rank == 0) {
+      auto const all = assay::world::meet({.ranks = 2, .host = "127.0.0.1", .port = port.number()});
+      (void)measure::measure_together(all, two({}), measure::against_first({"old", "new"}), {});
+      return std::string{};
+    }
+    for (auto const& [name, value] :
+         {std::pair{"RANK", std::string{"1"}},
+          {"LOCAL_RANK", "1"},
+          {"WORLD_SIZE", "2"},
+          {"ASSAY_RENDEZVOUS", "127.0.0.1:" + std::to_string(port.number())}}) {
+      ::setenv(name, value.c_str(), 1);
+    }
+    ::execl(other.c_str(), "other", "-o", "/dev/null", "rank 1 of another program", nullptr);
+    return std::string{"not started"};
+  });
+  CHECK_THAT(said[0], contains("rank 0: rank 1 has program = "));
+  CHECK_THAT(said[0], contains(", and rank 0 has " + assay::program_hash()));
+  CHECK(assay::program_hash().size() == 16);
 }
 
 TEST_CASE("callables on the host are compared on all ranks") {

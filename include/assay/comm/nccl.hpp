@@ -6,21 +6,23 @@
 #include <assay/comm/concepts.hpp>
 #include <assay/core/device.hpp>
 #include <assay/core/nvtx_range.hpp>
+#include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/stats/number_text.hpp>
+#include <assay/world/device_barrier.hpp>
 #include <assay/world/world.hpp>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 #include <nccl.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -143,6 +145,25 @@ class nccl {
     if (code != ncclSuccess) { fail(code, "ncclAllReduce"); }
   }
 
+  /// A barrier on the streams of all ranks for `options::barrier`, by an all-reduce of one element.
+  /// All ranks call it at once. The communicator outlives it.
+  device_barrier barrier() const {
+    device_guard const guard{place_};
+    auto const one = std::make_shared<device_block>(place_, sizeof(float));
+    device_barrier made{std::string{"NCCL"},
+                        [this, one](CUstream_st* on) {
+                          auto* const at = static_cast<float*>(one->get());
+                          enqueue(::cuda::stream_ref{on}, static_cast<float const*>(at), at, 1,
+                                  reduction::max);
+                        },
+                        [this](CUstream_st* on) { synchronize(::cuda::stream_ref{on}); }};
+    stream const first{place_};  // the first operation makes connections, and blocks meanwhile
+    check(cudaMemsetAsync(one->get(), 0, sizeof(float), first.get()));
+    made.enqueue(first.get());
+    made.synchronize(first.get());
+    return made;
+  }
+
   /// Waits for the stream. Aborts and throws where an operation fails, or where the stream has not
   /// drained at the limit, as when a rank has ended or has not enqueued its part.
   void synchronize(::cuda::stream_ref on) const {
@@ -203,9 +224,7 @@ class nccl {
     std::string told;
     try {
       require_device(place);
-      std::array<char, 256> host{};
-      ::gethostname(host.data(), host.size() - 1);
-      auto const gpus = all.gather(pci_bus_id(place) + " of " + host.data());
+      auto const gpus = all.gather(gpu_of_host(place));
       for (std::size_t i = 0; i < gpus.size(); ++i) {
         for (std::size_t j = 0; j < i && told.empty(); ++j) {
           if (gpus[i] != gpus[j]) { continue; }
@@ -239,7 +258,7 @@ class nccl {
     if (code != ncclSuccess) { fail(code, call); }
   }
 
-  /// A pause of a wait: short at first, so that it adds little to a short wait.
+  /// A pause of a wait, which adds less than 1 % to it.
   void pause(clock::time_point begin, std::string const& what) const {
     std::chrono::duration<double> const waited = clock::now() - begin;
     if (waited > limit_) {
@@ -248,7 +267,7 @@ class nccl {
                                            stats::number_text(limit_.count()) + " s on rank " +
                                            std::to_string(rank_) + ", a rank may be missing");
     }
-    if (waited > std::chrono::milliseconds{2}) {
+    if (waited > std::chrono::milliseconds{20}) {
       std::this_thread::sleep_for(std::chrono::microseconds{100});
     } else {
       std::this_thread::yield();

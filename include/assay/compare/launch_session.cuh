@@ -10,11 +10,13 @@
 #include <assay/machine/clock_probe.cuh>
 #include <assay/machine/stream_latch.cuh>
 #include <assay/measure/subject.hpp>
+#include <assay/world/device_barrier.hpp>
 
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace assay::measure {
 
@@ -33,8 +35,12 @@ __global__ void do_nothing(T) {}
 class launch_session {
  public:
   /// The device must be current.
-  launch_session(on::device place, clock primary, bool cold_cache)
-      : place_(place), primary_(primary), latch_(held_at_most), sm_clock_(place) {
+  launch_session(on::device place, clock primary, bool cold_cache, device_barrier barrier = {})
+      : place_(place),
+        primary_(primary),
+        barrier_(std::move(barrier)),
+        latch_(held_at_most),
+        sm_clock_(place) {
     if (cold_cache) {
       flush_bytes_ = static_cast<std::size_t>(attribute(place, cudaDevAttrL2CacheSize)) * 3 / 2;
       flush_.emplace(place, flush_bytes_);
@@ -79,6 +85,15 @@ class launch_session {
     return stream_;
   }
 
+  /// Enqueues the barrier of all ranks, where there is one.
+  void align(::cuda::stream_ref on) const {
+    if (barrier_.enqueue) { barrier_.enqueue(on.get()); }
+  }
+  /// Waits for the stream. Without a barrier there is no limit.
+  void wait_for(stream const& on) const {
+    barrier_.synchronize ? barrier_.synchronize(on.get()) : on.synchronize();
+  }
+
   machine::stream_latch<>& latch() noexcept { return latch_; }
   machine::sm_clock_probe& sm_clock() noexcept { return sm_clock_; }
   /// Launches a kernel without work.
@@ -107,6 +122,7 @@ class launch_session {
  private:
   on::device place_;
   clock primary_;
+  device_barrier barrier_;
   bool held_ = true, restores_ = false, shared_ = false;
   std::shared_ptr<stream const> stream_;
   int epoch_ = -1;  ///< of `stream_`

@@ -15,6 +15,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -37,6 +38,10 @@ namespace assay::measure {
 ///
 /// Every cell ends with a drain of the device. It finds work on other streams that outlasts the
 /// given stream by 100 us or more.
+///
+/// Over ranks, all ranks launch equally often, since a launch may wait for those of other ranks. So
+/// nothing that only one rank sees leads to further launches, and other streams are not looked at.
+/// Before a cell the ranks wait for each other, and a `device_barrier` aligns their streams.
 class launch_subject final : public subject {
  public:
   launch_subject(epoch const& now, std::string const& label, callables::work_factory const& make,
@@ -45,7 +50,8 @@ class launch_subject final : public subject {
         label_(label),
         shared_stream_(session_->stream_of(now.number)),
         stream_(*shared_stream_),
-        learns_(now.number == 0) {
+        arrive_(now.arrive),
+        learns_(now.number == 0 && !arrive_) {
     device_guard const guard{session_->place()};
     for (int i = 0; i < 2; ++i) {
       events_.emplace_back(event::kind::timed);
@@ -57,12 +63,14 @@ class launch_subject final : public subject {
       set.work = make(*set.arrays);
       if (set.arrays->has_state()) { session_->restore_inputs(); }
     }
-    stream_.synchronize();
+    wait();
   }
 
   ~launch_subject() override {
     session_->latch().open();  // an exception may have left the stream held
-    (void)check_noexcept(cudaStreamSynchronize(stream_.get()));
+    try {
+      wait();
+    } catch (...) {}  // the failure that this follows from is told already
   }
 
   void warm(int buffer_set, int launches) override {
@@ -76,7 +84,7 @@ class launch_subject final : public subject {
     }
     // A failure before the first cell belongs to this variant, and no cell of another variant may
     // begin beside these launches.
-    if (!timed_) { stream_.synchronize(); }
+    if (!timed_) { wait(); }
   }
 
   cell time(int buffer_set, int launches) override {
@@ -84,7 +92,7 @@ class launch_subject final : public subject {
     device_guard const guard{session_->place()};
     timed_ = true;
     auto const& set = of(buffer_set);
-    auto mean = timed(set.work, set.arrays.get(), launches);
+    auto mean = timed(set.work, set.arrays.get(), launches, static_cast<bool>(arrive_));
     check_for_escaped_work(set);
     return mean;
   }
@@ -97,7 +105,7 @@ class launch_subject final : public subject {
                                     launch_session::enqueue_nothing(::cuda::stream_ref{on});
                                   }};
     call(nothing, 2);  // as before other cells
-    return timed(nothing, nullptr, launches);
+    return timed(nothing, nullptr, launches, false);
   }
 
   std::optional<std::string> verify(int buffer_set) override {
@@ -107,7 +115,7 @@ class launch_subject final : public subject {
     set.arrays->poison();
     set.arrays->restore();
     call(set.work, 1);
-    stream_.synchronize();
+    wait();
     auto const wrong = set.arrays->verify();
     check_for_escaped_work(set);
     if (!wrong && learns_) { learn_how_it_enqueues(set); }
@@ -124,7 +132,9 @@ class launch_subject final : public subject {
                     "\" synchronises, or enqueues more than a held stream takes: all times contain "
                     "the host's part of a launch. Let a callable only enqueue");
     }
-    if (session_->shared()) {
+    if (arrive_) {
+      all.emplace_back("over ranks, work of a callable on streams of its own is not looked for");
+    } else if (session_->shared()) {
       all.emplace_back(
           "another thread of this process uses the device: times contain its part, and work of a "
           "callable on streams of its own is not looked for");
@@ -144,6 +154,8 @@ class launch_subject final : public subject {
     return std::chrono::duration<double>(end - begin).count();
   }
 
+  void wait() const { session_->wait_for(stream_); }
+
   /// Checks for errors of launches that failed to start, which a later call would report.
   void call(callables::work const& what, int times) {
     for (int i = 0; i < times; ++i) {
@@ -162,7 +174,8 @@ class launch_subject final : public subject {
   }
 
   /// Times launches in batches of as many as can be enqueued at once; `arrays` may be null.
-  cell timed(callables::work const& what, setup* arrays, int launches) {
+  /// `together`: the first batch of all ranks begins at once.
+  cell timed(callables::work const& what, setup* arrays, int launches, bool together) {
     bool const one_by_one = prepares() || (launches <= few && session_->primary() == clock::gpu);
     bool const alone =
         prepares() && (session_->primary() == clock::wall || session_->lines_persist());
@@ -170,7 +183,8 @@ class launch_subject final : public subject {
     cell mean;
     mean.seconds = {};
     for (int done = 0; done < launches; done += at_once) {
-      auto const part = batch(what, arrays, std::min(at_once, launches - done), one_by_one);
+      auto const part = batch(what, arrays, std::min(at_once, launches - done), one_by_one,
+                              together && done == 0);
       for (std::size_t k = 0; k < mean.seconds.size(); ++k) {
         mean.seconds[k] += part.seconds[k] / launches;
       }
@@ -185,17 +199,21 @@ class launch_subject final : public subject {
 
   /// Enqueues launches, in a held stream where the comparison holds streams, and waits for them.
   /// Returns their summed seconds.
-  cell batch(callables::work const& what, setup* arrays, int launches, bool one_by_one) {
+  cell batch(callables::work const& what, setup* arrays, int launches, bool one_by_one,
+             bool together = false) {
     bool const held = session_->held();
     bool const by_wall = session_->primary() == clock::wall;
+    if (together) { arrive_(); }
     if (by_wall) {
       if (prepares()) { prepare(arrays); }
-      stream_.synchronize();
+      if (together) { session_->align(stream_); }
+      wait();
     } else if (session_->cold_cache() && session_->lines_persist()) {
-      stream_.synchronize();
+      wait();
       session_->drop_persisting_lines();
     }
     if (held) { session_->latch().hold(stream_); }
+    if (together && !by_wall) { session_->align(stream_); }
     // By wall, the probes of the clock would be a part of each launch that is timed by itself.
     bool const probes = !(by_wall && prepares());
     if (probes) { session_->sm_clock().begin(stream_); }
@@ -213,7 +231,7 @@ class launch_subject final : public subject {
     }
     if (probes) { session_->sm_clock().end(stream_); }
     if (held) { session_->latch().open(); }
-    stream_.synchronize();
+    wait();
     auto const drained = steady_clock::now();
 
     cell sum;
@@ -258,7 +276,7 @@ class launch_subject final : public subject {
   /// host thread can lose its processor during a drain, but not three times in turn. Work of
   /// another thread goes on while the callable rests.
   void check_for_escaped_work(buffers const& of) {
-    if (session_->shared()) { return; }
+    if (session_->shared() || arrive_) { return; }
     escapes_ = drain_is_long() ? escapes_ + 1 : 0;
     if (escapes_ < 3) { return; }
     constexpr int looks = 20;
@@ -297,6 +315,7 @@ class launch_subject final : public subject {
   std::string label_;
   std::shared_ptr<stream const> shared_stream_;
   stream const& stream_;
+  std::function<void()> arrive_;  ///< over ranks: see `epoch`
   std::array<buffers, 2> sets_;
   std::vector<event> events_;
   bool timed_ = false;  ///< a cell has run

@@ -57,7 +57,7 @@ class launch_support final : public callable_support {
                                   std::string{to_string(timed_by)});
     }
     device_guard const guard{place_};
-    session_.reset(new launch_session{place_, timed_by, chosen.cold_cache});
+    session_.reset(new launch_session{place_, timed_by, chosen.cold_cache, chosen.barrier});
   }
   std::unique_ptr<subject> build(epoch const& now, std::string const& label,
                                  callables::work_factory const& make) const override {

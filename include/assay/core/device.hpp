@@ -7,6 +7,8 @@
 #include <assay/core/error.hpp>
 #include <assay/core/place.hpp>
 
+#include <unistd.h>
+
 #include <array>
 #include <new>
 #include <stdexcept>
@@ -64,6 +66,13 @@ inline std::string pci_bus_id(on::device place) {
   std::array<char, 32> text{};
   check(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), place.id));
   return text.data();
+}
+
+/// What tells a GPU from those of this host and others: "0000:1b:00.0 of node7".
+inline std::string gpu_of_host(on::device place) {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  return concat({pci_bus_id(place), " of ", host.data()});
 }
 
 /// The name of a device with its SMs, memory and compute capability.

@@ -3,6 +3,7 @@
 /// Internal to device_watch.hpp: the watch through NVML, and ceilings that are measured once.
 #pragma once
 
+#include <assay/core/device.hpp>
 #include <assay/machine/device_ceilings.hpp>
 #include <assay/machine/device_environment.hpp>
 #include <assay/machine/host_environment.hpp>
@@ -68,7 +69,7 @@ ASSAY_INLINE environment_watch device_watch(on::device place) {
             return of->clocks.sample();
           },
           [of](comparison& into) { of->describe(into); },
-          [of] { return of->clocks.throttle_bits(); }};
+          [of] { return of->clocks.throttle_bits(); }, gpu_of_host(place)};
 }
 
 ASSAY_INLINE std::vector<ceiling> device_ceilings(on::device place) {

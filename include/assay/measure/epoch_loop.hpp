@@ -230,13 +230,14 @@ class epoch_loop {
       if (!built[v]) { continue; }
       for (auto const& each : runner_.caveats(*built[v], v)) { add_distinct(caveats_, each); }
     }
-    if (options_.throttle_bits) { current_.record.throttle |= options_.throttle_bits(); }
-    if (!options_.at_epoch_end) { return seconds; }
     auto& dropped = current_.record.dropped;
-    for (auto const& reason : options_.at_epoch_end(current_.now)) {
+    auto const reasons =
+        options_.at_epoch_end ? options_.at_epoch_end(current_.now) : std::vector<std::string>{};
+    for (auto const& reason : reasons) {
       if (dropped.find(reason) != std::string::npos) { continue; }  // of another subject
       dropped += (dropped.empty() ? "" : "; ") + reason;
     }
+    if (options_.throttle_bits) { current_.record.throttle |= options_.throttle_bits(); }
     return seconds;
   }
 

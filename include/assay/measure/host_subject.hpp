@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -108,7 +109,7 @@ class host_subject final : public subject {
  public:
   host_subject(epoch const& now, std::string const& label, callables::work_factory const& make,
                std::shared_ptr<call_session> session)
-      : session_(std::move(session)) {
+      : session_(std::move(session)), arrive_(now.arrive) {
     for (int i = 0; i < 2; ++i) {
       auto& set = sets_[static_cast<std::size_t>(i)];
       set.arrays = std::make_unique<setup>(
@@ -135,6 +136,7 @@ class host_subject final : public subject {
   cell time(int buffer_set, int launches) override {
     nvtx_range const scope{"cell", category::measurement};
     auto const& set = of(buffer_set);
+    if (arrive_) { arrive_(); }
     return timed(set.work, set.arrays.get(), launches);
   }
 
@@ -203,6 +205,7 @@ class host_subject final : public subject {
   }
 
   std::shared_ptr<call_session> session_;
+  std::function<void()> arrive_;
   std::array<measure::buffer_set, 2> sets_;
   callables::work empty_;
 };

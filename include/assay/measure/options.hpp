@@ -5,6 +5,7 @@
 
 #include <assay/core/place.hpp>
 #include <assay/measure/comparison.hpp>
+#include <assay/world/device_barrier.hpp>
 
 #include <array>
 #include <cstdint>
@@ -39,6 +40,9 @@ struct options {
   bool same_buffers = false;
   bool require_checks = false;  ///< UNPROVEN, and nothing is timed, unless all results are checked
   std::string title{};
+  /// Over ranks: aligns their streams before each cell, and waits for them with a limit.
+  device_barrier barrier{};
+  bool ranks_share_gpus = false;  ///< over ranks: two of them may have one GPU
 
   /// Called with the epoch (from 1), the largest number of epochs, and the current step. Exceptions
   /// from this function and from the hooks below pass through to the caller.
@@ -71,6 +75,7 @@ struct options {
   std::function<std::vector<std::string>(epoch const&)> at_epoch_end{};
   /// NVML's throttle bits at the end of an epoch, for the record.
   std::function<std::uint64_t()> throttle_bits{};
+  std::string gpu{};  ///< the GPU that is watched, as "BUS of HOST"; `watched` sets it
 };
 
 /// Watches the state of a place from the start of a comparison to its end.
@@ -80,10 +85,11 @@ struct environment_watch {
   std::function<std::vector<std::string>()> vetoes;
   std::function<void(comparison&)> describe;  ///< adds the description of the place
   std::function<std::uint64_t()> throttle_bits = [] { return std::uint64_t{0}; };
+  std::string gpu{};  ///< as `options::gpu`; empty on the host
 };
 
 /// Adds the hooks of a watch to options. They run before the caller's own hooks, and
-/// `throttle_bits` is replaced.
+/// `throttle_bits` and `gpu` are replaced.
 options watched(options chosen, environment_watch const& place);
 
 /// The watch over the host, which only describes it.

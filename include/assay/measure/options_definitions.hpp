@@ -29,6 +29,7 @@ ASSAY_INLINE options watched(options chosen, environment_watch const& place) {
     return reasons;
   };
   chosen.throttle_bits = place.throttle_bits;
+  chosen.gpu = place.gpu;
   return chosen;
 }
 

@@ -83,6 +83,9 @@ struct epoch {
   int instance = 0;  ///< 1 for the control's second instance, which shares nothing with the first
   /// The clock that decides the verdict, which subjects must time; if not given: their own.
   std::optional<clock> decides{};
+  /// Over ranks: a subject calls it once in each timed cell, before its first launch. Blocks until
+  /// all ranks have come. Empty for a process alone.
+  std::function<void()> arrive{};
 };
 
 /// One variant of an experiment, with the function that builds its subject.

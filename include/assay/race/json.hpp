@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/concat.hpp>
+#include <assay/race/by_size.hpp>
 #include <assay/race/result.hpp>
 #include <assay/report/json_records.hpp>
 #include <assay/report/json_values.hpp>
@@ -41,7 +42,20 @@ void members(auto& visit, measure::race_result& of) {
         "environment", of.where, "notes", of.notes, "epochs", of.epochs);
 }
 
+void members(auto& visit, measure::size_row& of) {
+  visit("size", of.size, "up_to", of.up_to, "choice", of.choice, "next", of.next, "ratio", of.ratio,
+        "race", of.race);
+}
+
+void members(auto& visit, measure::size_table& of) { visit("rows", of.rows); }
+
 }  // namespace detail
+
+/// The text of a table by size as JSON.
+inline std::string json(measure::size_table const& of) {
+  return detail::json_writer{}.made(of).dump(2, ' ', false, document::error_handler_t::replace) +
+         "\n";
+}
 
 /// The text of a race as JSON.
 inline std::string json(measure::race_result const& of) {

@@ -5,6 +5,7 @@
 
 #include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
+#include <assay/report/format.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -129,3 +130,12 @@ inline void require_namespace(std::string const& name) {
 }
 
 }  // namespace assay::measure::detail
+
+namespace assay::report::detail {
+
+/// Text as lines of a comment.
+inline std::string comment_lines(std::string const& text) {
+  return wrapped(measure::detail::comment(text), "// ", "// ");
+}
+
+}  // namespace assay::report::detail

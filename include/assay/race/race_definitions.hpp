@@ -25,7 +25,14 @@ ASSAY_INLINE void measure::require_names(space const& of) { detail::require_cons
 
 ASSAY_INLINE race_result race(std::vector<candidate> const& all, options chosen,
                               race_result before) {
-  namespace detail = measure::detail;
+  return measure::race_by(all, std::move(chosen), std::move(before),
+                          [](auto const& variants, options const& watched, race_result so_far) {
+                            return run_race(variants, watched, std::move(so_far));
+                          });
+}
+
+ASSAY_INLINE race_result measure::race_by(std::vector<candidate> const& all, options chosen,
+                                          race_result before, racing_function const& run) {
   detail::require(!all.empty(), "a race needs 2 candidates or more, not 0");
   measure::callable_list list{
       all.front().place, {}, detail::with_defaults(chosen, all.front().place)};
@@ -50,8 +57,8 @@ ASSAY_INLINE race_result race(std::vector<candidate> const& all, options chosen,
         {"the race to resume ran on ", before.where.device, ", not on ", here.where.device}));
   }
   bool const own_buffers = detail::keeps_own_buffers(list, *with);
-  auto found = measure::run_race(detail::variants_of(list, with, own_buffers),
-                                 measure::watched(list.chosen, watch), std::move(before));
+  auto found = run(detail::variants_of(list, with, own_buffers),
+                   measure::watched(list.chosen, watch), std::move(before));
   for (auto const& note : detail::scope_notes(list, own_buffers)) {
     (void)add_distinct(found.notes, note);
   }

@@ -105,11 +105,6 @@ inline std::string effort(measure::race_result const& of) {
                      : ", on " + of.where.device});
 }
 
-/// Text as lines of a comment.
-inline std::string comment_lines(std::string const& text) {
-  return wrapped(measure::detail::comment(text), "// ", "// ");
-}
-
 /// A whole number as an expression of C++; the smallest one has no literal.
 inline std::string number_literal(long long value) {
   bool const smallest = value == std::numeric_limits<long long>::min();

@@ -3,18 +3,21 @@
 /// `measure_together`: a comparison of variants by all ranks of a world, with one result.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/measure/compare_variants.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/serve/follow.hpp>
 #include <assay/serve/protocol.hpp>
-#include <assay/stats/verdict.hpp>
+#include <assay/serve/word_codec.hpp>
+#include <assay/stats/number_text.hpp>
+#include <assay/world/program_hash.hpp>
 #include <assay/world/world.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,98 +25,120 @@
 namespace assay::measure {
 namespace served {
 
-/// What all ranks learn of a result, for the writer and for the reader of its words.
-void exchange(auto& io, auto& of) {
-  io(of.title, of.failure, of.failed_variant, of.seed, of.epochs, of.seconds, of.margin, of.alpha,
-     of.primary);
-  io.size(of.findings);
-  for (auto& each : of.findings) {
-    io(each.contrast_name, each.what, each.on, each.primary, each.outcome, each.exceeds_margin,
-       each.is_bound, each.reason, each.effect.ratio, each.effect.low, each.effect.high,
-       each.effect.confidence, each.noise, each.epochs_needed);
-    io.size(each.weights);
-    for (auto& weight : each.weights) { io(weight); }
-  }
+/// What all ranks learn of a comparison: verdicts and effects.
+void parts(auto& visit, estimate& of) { visit(of.ratio, of.low, of.high, of.confidence); }
+void parts(auto& visit, finding& of) {
+  visit(of.contrast_name, of.what, of.on, of.primary, of.outcome, of.exceeds_margin, of.is_bound,
+        of.reason, of.effect, of.noise, of.epochs_needed, of.weights);
+}
+void parts(auto& visit, comparison& of) {
+  visit(of.title, of.failure, of.failed_variant, of.seed, of.epochs, of.seconds, of.margin,
+        of.alpha, of.primary, of.findings);
 }
 
-/// Writes the values of `exchange` as words.
-struct result_writer {
-  words all{"end"};
-  void size(auto const& list) { (*this)(list.size()); }
-  void operator()(auto const&... values) { (add(values), ...); }
-
- private:
-  void add(std::string const& text) { all.push_back(text); }
-  void add(double value) { all.push_back(from_double(value)); }
-  void add(auto value) { all.push_back(std::to_string(static_cast<std::uint64_t>(value))); }
-};
-
-/// Reads them in the same order.
-struct result_reader {
-  words const& all;
-  std::size_t next = 1;
-  void size(auto& list) { list.resize(to_number<std::size_t>(at(all, next++))); }
-  void operator()(auto&... values) { (read(values), ...); }
-
- private:
-  void read(std::string& text) { text = at(all, next++); }
-  void read(double& value) { value = to_number<double>(at(all, next++)); }
-  template <class T>
-  void read(T& value) {
-    value = static_cast<T>(to_number<std::uint64_t>(at(all, next++)));
-  }
-};
-
-inline words result_words(comparison const& of) {
-  result_writer writer;
-  exchange(writer, of);
-  return std::move(writer.all);
+/// What has to be equal on all ranks: names and words. A cell is timed by the options of its rank.
+inline words agreed(std::vector<variant> const& variants, options const& chosen) {
+  std::string names;
+  for (auto const& each : variants) { names += (names.empty() ? "" : ", ") + each.label; }
+  auto const number = [](double value) { return stats::number_text(value); };
+  auto const flag = [](bool value) { return std::string{value ? "true" : "false"}; };
+  return {"names",          names,
+          "program",        program_hash(),
+          "margin",         number(chosen.margin),
+          "alpha",          number(chosen.alpha),
+          "clock",          chosen.clock ? std::string{to_string(*chosen.clock)} : "default",
+          "cold_cache",     flag(chosen.cold_cache),
+          "same_buffers",   flag(chosen.same_buffers),
+          "require_checks", flag(chosen.require_checks),
+          "max_seconds",    number(chosen.max_seconds),
+          "max_epochs",     std::to_string(chosen.max_epochs),
+          "barrier",        chosen.barrier.name.empty() ? "none" : chosen.barrier.name};
 }
 
-/// The result that these words are, for these variants.
-inline comparison result_from(words const& all, std::vector<variant> const& variants) {
-  comparison made;
-  result_reader reader{all};
-  exchange(reader, made);
-  for (auto const& each : variants) {
-    made.variants.emplace_back();
-    made.variants.back().label = each.label;
-    made.variants.back().axes = each.axes;
+/// Throws on all ranks where one of them differs from rank 0, or where two have one GPU.
+inline void require_agreement(world const& all, std::vector<variant> const& variants,
+                              options const& chosen) {
+  auto own = agreed(variants, chosen);
+  own.push_back(chosen.ranks_share_gpus ? "" : chosen.gpu);
+  std::vector<words> told;
+  for (auto const& line : all.gather(encode(own))) {
+    told.push_back(decode({line.data(), line.size() - 1}));
   }
-  return made;
-}
-
-/// Throws on all ranks where one of them compares other things than rank 0.
-inline void require_agreement(world const& all, std::vector<variant> const& variants) {
-  words labels;
-  for (auto const& each : variants) { labels.push_back(each.label); }
-  auto const told = all.gather(encode(labels));
-  for (std::size_t rank = 1; rank < told.size(); ++rank) {
-    if (told[rank] == told[0]) { continue; }
-    auto const why = "rank " + std::to_string(rank) + " compares " + told[rank] + "and this rank " +
-                     told[0] + "all ranks call the same comparison";
-    all.abandon(why);
-    all.barrier();
+  std::string why;
+  for (std::size_t rank = 1; rank < told.size() && why.empty(); ++rank) {
+    auto const& here = told[rank];
+    for (std::size_t i = 1; i + 1 < own.size() && why.empty(); i += 2) {
+      if (at(here, i) == own[i]) { continue; }
+      why = concat({"rank ", std::to_string(rank), " has ", own[i - 1], " = ", here[i],
+                    ", and rank 0 has ", own[i], ": all ranks call the same comparison"});
+    }
+    for (std::size_t other = 0; other < rank && why.empty(); ++other) {
+      if (here.back().empty() || here.back() != told[other].back()) { continue; }
+      why = concat({"ranks ", std::to_string(other), " and ", std::to_string(rank),
+                    " have one GPU, ", here.back(), ": options::ranks_share_gpus allows it"});
+    }
   }
+  if (!why.empty()) { all.abandon(why); }
+  all.barrier();
 }
 
 }  // namespace served
 
-/// Rank 0 measures, and the others do what it asks for. All return its verdicts.
-inline comparison measure_together(world const& all, std::vector<variant> const& variants,
-                                   std::vector<contrast> const& contrasts, options const& chosen) {
-  served::require_agreement(all, variants);
-  if (all.rank() != 0) { return served::result_from(follow(all, variants), variants); }
+/// Rank 0 calls `measure` with variants and options that stand for those of all ranks, and the
+/// others do what rank 0 asks for. All return the parts of the result that `parts` names, and rank
+/// 0 all of it. `measure` takes variants, options and the `served::leader`.
+template <class Result, class Measure>
+Result together(world const& all, std::vector<variant> const& variants, options const& chosen,
+                Measure&& measure) {
+  served::require_agreement(all, variants, chosen);
+  if (all.rank() != 0) {
+    auto const told = follow(all, variants, chosen);
+    Result made;
+    served::word_reader{told, 1}(made);
+    return made;
+  }
   try {
-    auto found = compare_variants(led(all, variants), contrasts, chosen);
-    found.notes.push_back("a time is that of the slowest of " + std::to_string(all.ranks()) +
-                          " ranks, on each clock by itself");
-    (void)all.broadcast(served::encode(served::result_words(found)));
+    auto const by = std::make_shared<served::leader>(all, variants, chosen);
+    auto found = measure(led(by, variants), led(by, chosen), *by);
+    served::word_writer end{{"end"}};
+    end(found);
+    (void)all.broadcast(served::encode(end.all));
     return found;
   } catch (world_error const&) { throw; } catch (std::exception const& cause) {
     all.abandon(cause.what());
     throw;
   }
+}
+
+/// How times of several ranks are to be read.
+inline std::string together_note(world const& all, options const& chosen) {
+  return concat({"a time is that of the slowest of ", std::to_string(all.ranks()),
+                 " ranks, on each clock by itself; before each cell ",
+                 chosen.barrier.name.empty()
+                     ? "a barrier between the hosts aligns the ranks"
+                     : "a barrier of " + chosen.barrier.name + " on the streams aligns the ranks"});
+}
+
+/// Compares on all ranks. All return the verdicts of rank 0.
+inline comparison measure_together(world const& all, std::vector<variant> const& variants,
+                                   std::vector<contrast> const& contrasts, options const& chosen) {
+  auto found = together<comparison>(
+      all, variants, chosen,
+      [&](std::vector<variant> const& ranked, options const& hooked, served::leader& by) {
+        auto made = compare_variants(ranked, contrasts, hooked);
+        made.notes.push_back(together_note(all, chosen));
+        for (auto& each : by.times().notes()) { made.notes.push_back(std::move(each)); }
+        made.answers.push_back(by.times().waiting());
+        return made;
+      });
+  if (all.rank() != 0) {
+    for (auto const& each : variants) {
+      found.variants.emplace_back();
+      found.variants.back().label = each.label;
+      found.variants.back().axes = each.axes;
+    }
+  }
+  return found;
 }
 
 }  // namespace assay::measure

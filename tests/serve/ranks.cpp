@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program of three ranks that one process stands for: ranks are its children, and rank 0 has the
+// socket of the test. Times are computed from the rank.
+#include "catch.hpp"
+#include "support/rank_processes.hpp"
+
+#include <assay/serve/ranks.hpp>
+#include <assay/serve/remote_subject.hpp>
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace assay;
+using assay::test::contains;
+namespace served = assay::measure::served;
+
+namespace {
+
+/// Takes longer on higher ranks; wrong in buffer set 1 of rank 2.
+class by_rank final : public measure::subject {
+ public:
+  explicit by_rank(int rank) : rank_(rank) {}
+  void warm(int, int launches) override {
+    if (launches == 13 && rank_ == 1) { throw std::runtime_error("no 13 launches"); }
+  }
+  measure::cell time(int, int) override {
+    measure::cell made;
+    made[measure::clock::wall] = 1e-3 * (1 + rank_);
+    return made;
+  }
+  std::optional<std::string> verify(int set) override {
+    if (set == 1 && rank_ == 2) { return "y[0] is 1 and should be 2"; }
+    return {};
+  }
+
+ private:
+  int rank_;
+};
+
+std::vector<served_case> cases(int rank) {
+  measure::variant work;
+  work.build = [rank](measure::epoch const&) { return std::make_unique<by_rank>(rank); };
+  return {{"sum", work}};
+}
+
+}  // namespace
+
+TEST_CASE("a program of several ranks is served by rank 0") {
+  std::array<int, 2> ends{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
+  benchmark::reserved_port const port;
+  auto const said = benchmark::run_ranks(4, [&](int rank) {
+    if (rank == 3) {  // assay_compare
+      ::close(ends[1]);
+      served::channel with{ends[0]};
+      std::string text;
+      served::words got;
+      (void)with.receive(got);
+      for (served::words const& asked : {served::words{"cases"},
+                                         {"build", "sum", "0", "1", "0", ""},
+                                         {"time", "0", "2"},
+                                         {"warm", "0", "13"},
+                                         {"verify", "0"},
+                                         {"verify", "1"}}) {
+        (void)with.send(asked);
+        (void)with.receive(got);
+        text += served::encode(got);
+      }
+      ::shutdown(ends[0], SHUT_RDWR);  // the process of this test has the socket too
+      return text;
+    }
+    ::close(ends[0]);
+    if (rank == 0) {
+      ::setenv(served::descriptor_variable, std::to_string(ends[1]).c_str(), 1);
+    } else {
+      ::close(ends[1]);
+    }
+    auto const all =
+        world::meet({.rank = rank, .ranks = 3, .host = "127.0.0.1", .port = port.number()});
+    return std::to_string(serve(all, 0, nullptr, cases(rank)));
+  });
+  ::close(ends[0]);
+  ::close(ends[1]);
+  CHECK(said[3] ==
+        "ok sum wall\nok 0 0 none\nok 0.003 nan nan nan \\e\n"
+        "error rank\\s1:\\sno\\s13\\slaunches\nok\n"
+        "wrong rank\\s2:\\sy[0]\\sis\\s1\\sand\\sshould\\sbe\\s2\n");
+  CHECK(std::vector<std::string>(said.begin(), said.begin() + 3) ==
+        std::vector<std::string>(3, "0"));
+}
+
+TEST_CASE("a program of several ranks runs one case alone") {
+  benchmark::reserved_port const port;
+  auto const said = benchmark::run_ranks(2, [&](int rank) {
+    auto const all =
+        world::meet({.rank = rank, .ranks = 2, .host = "127.0.0.1", .port = port.number()});
+    char const* const words[] = {"program", "--case", "sum"};
+    return std::to_string(serve(all, 3, words, cases(rank + 1)));
+  });
+  CHECK(said == std::vector<std::string>(2, "1"));  // rank 1 has a wrong result
+}
