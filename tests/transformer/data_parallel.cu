@@ -64,13 +64,15 @@ std::vector<double> train(int ranks, nn::gradient_exchange const& exchange) {
     device_guard const guard{end.device()};
     stream const on{end.device()};
     trainer<How> run{own, on, mr::cuda_malloc{}.open(end.device()), quick};
-    nn::gradient_average reduce{end, own.model, exchange, on};
-    on.synchronize();
-    all.barrier();  // no allocation beside a rank that waits for another
+    auto& own_losses = losses[static_cast<std::size_t>(all.rank())];
+    // docs: step
+    nn::gradient_average reduce{end, own.model, exchange, on};  // `end`: this rank's collective
+    all.barrier();  // no rank allocates while another one waits for it on the same device
     for (int i = 0; i < steps; ++i) {
       auto const part = nn::part_of(batch_of(i), whole.batch, all.rank(), ranks);
-      losses[static_cast<std::size_t>(all.rank())].push_back(run.step(part, reduce));
+      own_losses.push_back(run.step(part, reduce));  // a device_trainer with the part's batch
     }
+    // docs: end
     end.synchronize(on);
     all.barrier();
   });

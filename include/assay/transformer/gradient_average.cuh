@@ -7,6 +7,7 @@
 #include <assay/comm/concepts.hpp>
 #include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
+#include <assay/kernel/kernel_attributes.cuh>
 #include <assay/nn/adamw.cuh>
 #include <assay/transformer/data_parallel.hpp>
 #include <assay/transformer/side_stream.hpp>
@@ -43,6 +44,9 @@ class gradient_average {
     }
     if (how.narrow) {
       narrow_.emplace(by.device(), static_cast<std::size_t>(model.parameters()) * sizeof(bfloat16));
+      // Loads the kernels now: later, a load could wait behind a rank that waits for this one.
+      (void)kernel::kernel_attributes(kernels::copy_elements<float, bfloat16>, by.device());
+      (void)kernel::kernel_attributes(kernels::copy_elements<bfloat16, float>, by.device());
     }
   }
 
