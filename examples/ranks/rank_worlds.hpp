@@ -15,9 +15,9 @@
 
 namespace assay::examples {
 
-/// Calls `body(world)` on a thread of each rank, and returns when all have returned. Where one
-/// throws, the calls of the others to their worlds throw its text. Throws what the first rank threw
-/// that was not told by another.
+/// Calls `body(world)` on a thread of each rank, and returns when all have returned. An exception
+/// of one ends the calls of the others to their worlds, with its text. Throws the exception of the
+/// first rank that was not told by another.
 template <class Body>
 void run_on_ranks(int ranks, Body const& body) {
   auto const count = static_cast<std::size_t>(ranks);

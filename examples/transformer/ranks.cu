@@ -71,7 +71,7 @@ std::vector<double> losses_of(assay::world const& all, Collective const& by, nn:
   return means;
 }
 
-/// How far the losses of the ranks are from those of one rank with the whole batch, in words.
+/// Says how far the losses of the ranks are from those of one rank with the whole batch.
 template <class Collective>
 std::string curve_note(assay::world const& all, Collective const& by, nn::problem const& whole,
                        nn::problem const& own, way const& which,

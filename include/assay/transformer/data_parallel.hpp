@@ -43,8 +43,8 @@ inline std::vector<gradient_bucket> gradient_buckets(decoder const& model, std::
   return all;
 }
 
-/// The sequences of a rank in a batch of all ranks, whose mean loss is the mean over the ranks.
-/// Throws `std::invalid_argument` where the ranks do not share the sequences evenly.
+/// The sequences of a rank in a batch of all ranks. The mean loss of the batch is the mean over the
+/// ranks. Throws `std::invalid_argument` where the ranks do not share the sequences evenly.
 inline token_batch part_of(token_batch const& all, std::int64_t sequences, int rank, int ranks) {
   if (sequences % ranks != 0) {
     throw std::invalid_argument("the batch of " + std::to_string(sequences) +

@@ -21,7 +21,7 @@
 
 namespace assay::nn {
 
-/// How gradients travel between the ranks of a step.
+/// The way of gradients between the ranks of a step.
 struct gradient_exchange {
   std::size_t bucket = std::size_t{25} << 18U;  ///< gradients of a bucket or more: 25 MiB
   bool overlapped = true;                       ///< beside the backward pass

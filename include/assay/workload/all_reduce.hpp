@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// An all-reduce as a callable of each rank, whose inputs follow from a seed and the rank.
+/// An all-reduce as a callable of each rank. Its inputs follow from a seed and the rank.
 ///
 /// `workload/all_reduce.cuh` fills and checks larger arrays on devices.
 #pragma once
@@ -19,8 +19,8 @@
 
 namespace assay::workloads {
 
-/// The inputs and outputs of all ranks: whole numbers from 0 to `most`, so small that all partial
-/// sums over eight ranks are exact in every type from bfloat16 on, and in every order.
+/// The inputs and outputs of all ranks: whole numbers from 0 to `most`. All partial sums over eight
+/// ranks are exact, in every order, in types from bfloat16 on.
 struct reduction_inputs {
   std::uint64_t seed = 1;
   int ranks = 1;
