@@ -75,10 +75,11 @@ class self_comparison {
       if (engines == lifetime::kept) {
         engine_of_epoch = [one = engine_somewhere()] { return one; };
       }
-      variants.push_back(examples::collective_variant(
-          label, {{"engine", label}}, [this, &arrays, engine_of_epoch](measure::epoch const& now) {
-            return arrays.work(engine_of_epoch(), what_.operations, now);
-          }));
+      variants.push_back(
+          {label, {{"engine", label}}, [this, &arrays, engine_of_epoch](measure::epoch const& now) {
+             return std::make_unique<examples::collective_subject>(
+                 arrays.work(engine_of_epoch(), what_.operations, now));
+           }});
     }
     measure::options chosen;
     chosen.clock = measure::clock::gpu;

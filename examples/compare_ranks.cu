@@ -5,6 +5,7 @@
 #include <assay/comm/nccl.hpp>
 #include <assay/compare.cuh>
 #include <assay/compare/ranks.hpp>
+#include <assay/workload/all_reduce.hpp>
 
 #include <cstdlib>
 #include <exception>
@@ -17,17 +18,8 @@ int main(int argc, char** argv) try {
   check(cudaSetDevice(collective.device().id));
   // docs: compare
   std::size_t const count = 16 << 20, more = count / 100 * 101;  // elements
-  auto const reduce = [&](std::size_t n) {
-    return [&collective, n](setup& make) {  // the values are equal on all ranks
-      auto const x = make.random<float>(n);
-      auto const y = make.output<float>(n);
-      auto const copies = static_cast<float>(collective.ranks());
-      make.expect(y, [x, copies](std::size_t i) { return copies * x.seeded(i); });
-      return [&collective, n, x, y](cudaStream_t s) {
-        collective.enqueue(::cuda::stream_ref{s}, x.data(), y.data(), n, comm::reduction::sum);
-      };
-    };
-  };
+  // Each rank has an input of its own, and checks its own output.
+  auto const reduce = [&](std::size_t n) { return workloads::all_reduce<float>(collective, n); };
   options const chosen{.barrier = collective.barrier()};  // aligns the streams of the ranks
   auto const found = compare(ranks, "64 MiB", reduce(count), "1 % more", reduce(more), chosen);
   if (ranks.rank() == 0) { std::cout << found; }  // all ranks have the same verdict

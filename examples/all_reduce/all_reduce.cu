@@ -7,6 +7,7 @@
 #include <assay/measure/compare_variants.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <type_traits>
 
 namespace assay::examples {
@@ -56,12 +57,14 @@ measure::comparison compare_at(std::size_t bytes, unsigned blocks, comm::peers c
   std::vector<measure::contrast> contrasts;
   for (std::size_t i = 0; i < strategies.size(); ++i) {
     auto const& each = strategies[i];
-    variants.push_back(collective_variant(
-        each.label, {{"stages", each.stages}, {"strategy", each.strategy}},
-        [&, bytes, blocks](measure::epoch const& now) {
-          return arrays.work(each.make_engine(peers, blocks), operations_at(bytes, blocks), now);
-        }));
-    variants.back().bytes = static_cast<double>(bytes) * operations_at(bytes, blocks);
+    auto const operations = operations_at(bytes, blocks);
+    variants.push_back({each.label,
+                        {{"stages", each.stages}, {"strategy", each.strategy}},
+                        [&, blocks, operations](measure::epoch const& now) {
+                          return std::make_unique<collective_subject>(
+                              arrays.work(each.make_engine(peers, blocks), operations, now));
+                        },
+                        static_cast<double>(bytes) * operations});
     // Each strategy is held against the first at as many stages.
     auto const control = static_cast<std::size_t>(
         std::ranges::find(strategies, each.stages, &staged_strategy::stages) - strategies.begin());

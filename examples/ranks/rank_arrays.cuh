@@ -3,39 +3,41 @@
 /// `rank_arrays`: inputs and outputs of all ranks with exact sums, and their check.
 #pragma once
 
-#include "exact_inputs.cuh"
 #include "rank_threads.cuh"
 
 #include <assay/comm/concepts.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/owned_memory.hpp>
+#include <assay/workload/all_reduce.cuh>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 namespace assay::examples {
 
-/// Memory of `cudaMalloc` on each rank's device, which peers reach. No kernel may use the memory
-/// when it is freed.
+/// Memory of `cudaMalloc` on each rank's device, which peers reach, from some bytes on. No kernel
+/// may use the memory when it is freed.
 class rank_memory {
  public:
-  rank_memory(std::vector<on::device> const& places, std::size_t bytes) {
-    for (auto const at : places) { blocks_.emplace_back(at, bytes); }
+  rank_memory(std::vector<on::device> const& places, std::size_t bytes, std::size_t padding = 0)
+      : padding_(padding) {
+    for (auto const at : places) { blocks_.emplace_back(at, bytes + padding); }
   }
-  void* data(int rank) const { return blocks_.at(static_cast<std::size_t>(rank)).get(); }
+  void* data(int rank) const {
+    return static_cast<std::byte*>(blocks_.at(static_cast<std::size_t>(rank)).get()) + padding_;
+  }
 
  private:
+  std::size_t padding_;
   std::vector<device_block> blocks_;
 };
 
-/// An input and an output for each rank, in memory with shared ownership.
-///
-/// The inputs are `exact_inputs`, and `wrong` counts the wrong elements of outputs. All members use
-/// the streams of a team, and block.
+/// An input and an output for each rank, in memory with shared ownership. The inputs are those of
+/// `workloads::reduction_inputs`. All members use the streams of a team, and block.
 template <comm::element T>
 class rank_arrays {
  public:
@@ -51,42 +53,36 @@ class rank_arrays {
               std::shared_ptr<Memory> memory)
       : team_(&team), count_(count), inputs_{seed, ranks}, memory_(memory) {
     for (int i = 0; i < team.ranks(); ++i) {
+      auto const r = static_cast<std::size_t>(i);
       auto* const at = static_cast<std::byte*>(memory->data(i));
-      in_[static_cast<std::size_t>(i)] = reinterpret_cast<T*>(at);
-      out_[static_cast<std::size_t>(i)] = reinterpret_cast<T*>(at + stride(count));
+      same_.in[r] = same_.out[r] = reinterpret_cast<T*>(at + bytes(count) / 2);
+      apart_.in[r] = reinterpret_cast<T*>(at);
     }
-    fill();
+    apart_.out = same_.out;
+    fill(apart_);
   }
 
-  /// Bytes of a rank's memory, for both arrays.
-  static std::size_t bytes(std::size_t count) { return 2 * stride(count); }
+  /// Bytes of a rank's memory, for both arrays: whole pages of 4 KiB, so that both have the same
+  /// alignment.
+  static std::size_t bytes(std::size_t count) {
+    constexpr std::size_t page = 4096;
+    return (count * sizeof(T) + page - 1) / page * page * 2;
+  }
 
   /// The first of each rank's arrays is its input, the second its output.
-  comm::rank_buffers<T> out_of_place() const {
-    comm::rank_buffers<T> made;
-    for (std::size_t i = 0; i < in_.size(); ++i) { made.in[i] = in_[i]; }
-    made.out = out_;
-    return made;
-  }
+  comm::rank_buffers<T> out_of_place() const { return apart_; }
   /// Both are the rank's output.
-  comm::rank_buffers<T> in_place() const {
-    comm::rank_buffers<T> made;
-    for (std::size_t i = 0; i < in_.size(); ++i) { made.in[i] = out_[i]; }
-    made.out = out_;
-    return made;
-  }
+  comm::rank_buffers<T> in_place() const { return same_; }
+  /// Fills the outputs as the inputs are filled, for operations in place.
+  void fill_outputs() { fill(same_); }
 
-  /// Fills the inputs; `fill_outputs` fills the outputs in the same way, for operations in place.
-  void fill() { fill(in_); }
-  void fill_outputs() { fill(out_); }
-
-  /// Overwrites a rank's output with NaN; enqueued, does not block.
-  void poison(int rank, ::cuda::stream_ref on) const {
-    auto* const at = out_[static_cast<std::size_t>(rank)];
-    check(cudaMemsetAsync(at, 0xFF, count_ * sizeof(T), on.get()));
-  }
+  /// Overwrites all outputs with NaN.
   void poison() {
-    team_->run([&](int rank, ::cuda::stream_ref on) { poison(rank, on); });
+    team_->run([&](int rank, ::cuda::stream_ref on) {
+      check(cudaMemsetAsync(same_.out.at(static_cast<std::size_t>(rank)), 0xFF, count_ * sizeof(T),
+                            on.get()));
+    });
+    // A rank may write to its peers' outputs, so all ranks must be poisoned first.
     team_->synchronize();
   }
 
@@ -99,36 +95,29 @@ class rank_arrays {
       auto const r = static_cast<std::size_t>(rank);
       auto* const counter = static_cast<unsigned long long*>(counters.data(rank));
       check(cudaMemsetAsync(counter, 0, sizeof *counter, on.get()));
-      count_wrong(team_->place(rank), on, static_cast<T const*>(out_[r]), count, inputs_, what,
-                  counter);
+      workloads::enqueue_count_wrong(team_->place(rank), on, same_.in[r], count, inputs_, what,
+                                     counter);
       check(cudaMemcpyAsync(&found[r], counter, sizeof *counter, cudaMemcpyDeviceToHost, on.get()));
     });
     team_->synchronize();
-    std::uint64_t sum = 0;
-    for (auto const each : found) { sum += each; }
-    return sum;
+    return std::accumulate(found.begin(), found.end(), std::uint64_t{0});
   }
 
  private:
-  /// Whole pages of 4 KiB, so that input and output have the same alignment.
-  static std::size_t stride(std::size_t count) {
-    constexpr std::size_t page = 4096;
-    return (count * sizeof(T) + page - 1) / page * page;
-  }
-
-  void fill(std::array<T*, comm::max_ranks> const& to) {
+  void fill(comm::rank_buffers<T> const& which) {
     team_->run([&](int rank, ::cuda::stream_ref on) {
-      fill_exact_inputs(team_->place(rank), on, to[static_cast<std::size_t>(rank)], count_, inputs_,
-                        rank);
+      workloads::enqueue_input(team_->place(rank), on,
+                               const_cast<T*>(which.in[static_cast<std::size_t>(rank)]), count_,
+                               inputs_, rank);
     });
     team_->synchronize();
   }
 
   rank_threads* team_;
   std::size_t count_;
-  exact_inputs inputs_;
+  workloads::reduction_inputs inputs_;
   std::shared_ptr<void> memory_;
-  std::array<T*, comm::max_ranks> in_{}, out_{};
+  comm::rank_buffers<T> apart_, same_;
 };
 
 }  // namespace assay::examples

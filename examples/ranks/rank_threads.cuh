@@ -25,20 +25,11 @@ struct rank_times {
 };
 
 /// Graphs of the same operations, one for each rank.
-class rank_graphs {
- public:
-  explicit rank_graphs(int ranks) : runs_(static_cast<std::size_t>(ranks)) {}
-
+struct rank_graphs {
+  std::vector<std::optional<submit::graph_exec>> runs;
   void launch(int rank, ::cuda::stream_ref on) const {
-    runs_[static_cast<std::size_t>(rank)]->launch(on);
+    runs[static_cast<std::size_t>(rank)]->launch(on);
   }
-  /// Keeps the graph of a rank.
-  void keep(int rank, submit::graph_exec recorded) {
-    runs_[static_cast<std::size_t>(rank)].emplace(std::move(recorded));
-  }
-
- private:
-  std::vector<std::optional<submit::graph_exec>> runs_;
 };
 
 /// One host thread and one stream for each rank, on the rank's device; ranks may share a device.
@@ -89,12 +80,12 @@ class rank_threads {
   /// Run the operation once before: loads and allocations of a first use cannot be recorded.
   template <class Enqueue>
   rank_graphs record(int operations, Enqueue const& enqueue) {
-    rank_graphs made{ranks()};
+    rank_graphs made{std::vector<std::optional<submit::graph_exec>>(places_.size())};
     run([&](int rank, ::cuda::stream_ref on) {
       nvtx_range const scope{"record", category::cpu};
       submit::stream_capture capture{on};
       for (int i = 0; i < operations; ++i) { enqueue(rank, on, i); }
-      made.keep(rank, capture.end());
+      made.runs[static_cast<std::size_t>(rank)].emplace(capture.end());
     });
     return made;
   }

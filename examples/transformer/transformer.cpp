@@ -45,6 +45,7 @@ struct request {
   bool answers = false;
   std::string json_file;
   std::string curve_folder;
+  std::string ranks;
   int curve_steps = 100;
 };
 
@@ -86,6 +87,11 @@ void declare(CLI::App& app, request& into) {
   app.add_option("--curve-steps", into.curve_steps, "steps of that training")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
+  app.add_option("--ranks", into.ranks,
+                 "trains the first case over ranks, and compares ways to average gradients: the "
+                 "processes of a launcher over NCCL, or the GPUs of this process over our "
+                 "all-reduce; with optimiser per_tensor")
+      ->check(CLI::IsMember({"nccl", "ours"}));
 }
 
 nn::decoder size_of(std::string const& name) {
@@ -186,19 +192,30 @@ std::vector<std::pair<std::string, examples::transformer_case>> cases_of(request
   return all;
 }
 
+/// So few words that a hundred steps learn which word follows which.
+nn::markov_source source_of(nn::problem const& of) {
+  return nn::markov_source{std::min<std::int64_t>(of.model.vocabulary, 64), 1};
+}
+
+/// The batches of a curve.
+std::vector<nn::token_batch> batches_of(nn::problem const& of, int steps) {
+  auto const source = source_of(of);
+  std::vector<nn::token_batch> batches;
+  for (int i = 0; i < steps; ++i) {
+    batches.push_back(source.batch(static_cast<std::uint64_t>(i), of.batch, of.context));
+  }
+  return batches;
+}
+
 /// Writes all that another program needs to train the same model on the same tokens.
 void write_curve(request const& of) {
   auto const [size, which] = cases_of(of).front();
   std::filesystem::path const folder{of.curve_folder};
   std::filesystem::create_directories(folder);
-  // So few words that a hundred steps learn which word follows which.
-  nn::markov_source const source{std::min<std::int64_t>(which.of.model.vocabulary, 64), 1};
-  std::vector<nn::token_batch> batches;
+  auto const batches = batches_of(which.of, of.curve_steps);
   std::string tokens;
-  for (int i = 0; i < of.curve_steps; ++i) {
-    batches.push_back(
-        source.batch(static_cast<std::uint64_t>(i), which.of.batch, which.of.context));
-    for (auto const* each : {&batches.back().inputs, &batches.back().targets}) {
+  for (auto const& batch : batches) {
+    for (auto const* each : {&batch.inputs, &batch.targets}) {
       auto const bytes = std::as_bytes(std::span{*each});
       tokens.append(reinterpret_cast<char const*>(bytes.data()), bytes.size());
     }
@@ -220,7 +237,7 @@ void write_curve(request const& of) {
                 {"vocabulary", which.of.model.vocabulary}}},
               {"learning_rate", settings.learning_rate},
               {"weight_decay", settings.weight_decay},
-              {"entropy", source.entropy()},
+              {"entropy", source_of(which.of).entropy()},
               {"losses", losses}});
   assay::write_atomically(folder / "curve.json", all.dump(1) + '\n');
 }
@@ -228,6 +245,11 @@ void write_curve(request const& of) {
 int run_all(request const& of, std::string const& command_line) {
   if (!of.curve_folder.empty()) {
     write_curve(of);
+    return assay::cli::ok;
+  }
+  if (!of.ranks.empty()) {
+    auto const which = cases_of(of).front().second;
+    examples::compare_on_ranks(which, of.ranks, batches_of(which.of, of.curve_steps));
     return assay::cli::ok;
   }
   assay::cli::require_output(of.json_file);

@@ -38,6 +38,12 @@ transformer_time time_of(transformer_case const& which, int repetitions);
 std::vector<float> losses_of(transformer_case const& which,
                              std::vector<assay::nn::token_batch> const& batches);
 
+/// Compares ways to average the gradients of a step over ranks, each with its part of the batch,
+/// after it has trained on these batches. `over` is `nccl`, for the ranks that a launcher started,
+/// or `ours`, for the GPUs of this process. Rank 0 prints the report.
+void compare_on_ranks(transformer_case const& which, std::string const& over,
+                      std::vector<assay::nn::token_batch> const& batches);
+
 /// Ceilings that were measured in the run, and the tables of answers.
 struct transformer_answers {
   assay::nn::ceilings most;

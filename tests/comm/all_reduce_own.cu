@@ -18,6 +18,9 @@ using comm::algorithm;
 using comm::reduction;
 using test::contains;
 
+static_assert(comm::collective<comm::rank_of<comm::all_reduce>>);
+static_assert(comm::collective<comm::rank_of<comm::all_reduce>, __nv_bfloat16>);
+
 namespace {
 
 template <class T>
@@ -25,7 +28,7 @@ void enqueue_own(test::world<T>& all, comm::rank_buffers<T> const& at, std::size
                  reduction what) {
   for (int rank = 0; rank < all.ranks(); ++rank) {
     auto const r = static_cast<std::size_t>(rank);
-    all.engine.enqueue(rank, all.streams[r], at.in[r], at.out[r], count, what);
+    all.engine.rank(rank).enqueue(all.streams[r], at.in[r], at.out[r], count, what);
   }
 }
 
@@ -152,4 +155,13 @@ TEST_CASE("own buffers that cannot be are refused by rank and role", "[comm]") {
   CHECK_THAT(refused(nullptr, at.out[1]),
              contains("the input of rank 1 (4000 bytes) is a null pointer"));
   CHECK_THAT(refused(at.in[1], const_cast<float*>(at.in[1]) + 8), contains("of rank 1 overlap"));
+}
+
+TEST_CASE("one rank's end knows its place, and there is none of a rank too many", "[comm]") {
+  test::world<float> all{2, 100, test::checked_options()};
+  auto const end = all.engine.rank(1);
+  CHECK(end.rank() == 1);
+  CHECK(end.ranks() == 2);
+  CHECK(end.device() == all.engine.device(1));
+  CHECK_THROWS(all.engine.rank(2));
 }

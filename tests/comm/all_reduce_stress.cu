@@ -7,8 +7,9 @@
 /// checked. ASSAY_STRESS_SECONDS=N goes on for so long.
 
 #include "comm/numbers.cuh"
-#include "ranks/exact_inputs.cuh"
 #include "ranks/rank_threads.cuh"
+
+#include <assay/workload/all_reduce.cuh>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -210,9 +211,9 @@ class stress {
     if (at.in[r] != at.out[r]) {
       check(cudaMemsetAsync(at.out[r], 0xFF, what.count * sizeof(T), on.get()));
     }
-    examples::exact_inputs const inputs{what.seed, team_.ranks()};
-    examples::fill_exact_inputs(team_.place(rank), on, const_cast<T*>(at.in[r]), what.count, inputs,
-                                rank);
+    workloads::reduction_inputs const inputs{what.seed, team_.ranks()};
+    workloads::enqueue_input(team_.place(rank), on, const_cast<T*>(at.in[r]), what.count, inputs,
+                             rank);
     if (reduce) {
       for (unsigned i = 0; rank == what.late && i < what.late_by; ++i) { be_busy(rank, on); }
       engines_[static_cast<std::size_t>(what.engine)].enqueue(rank, on, at, what.count, what.what);
@@ -222,15 +223,15 @@ class stress {
       }
     }
     auto* const counter = reinterpret_cast<unsigned long long*>(wrong_.at(rank));
-    examples::count_wrong(team_.place(rank), on, static_cast<T const*>(at.out[r]), what.count,
-                          inputs, what.what, counter);
+    workloads::enqueue_count_wrong(team_.place(rank), on, static_cast<T const*>(at.out[r]),
+                                   what.count, inputs, what.what, counter);
   }
 
   /// Runs other kernels on the same device.
   void disturb(int rank) { be_busy(rank, beside_[static_cast<std::size_t>(rank)]); }
   void be_busy(int rank, ::cuda::stream_ref on) {
-    examples::fill_exact_inputs(team_.place(rank), on, reinterpret_cast<float*>(other_.at(rank)),
-                                other_bytes / 4, examples::exact_inputs{.seed = 1}, rank);
+    workloads::enqueue_input(team_.place(rank), on, reinterpret_cast<float*>(other_.at(rank)),
+                             other_bytes / 4, workloads::reduction_inputs{}, rank);
   }
 
   examples::rank_threads team_;

@@ -3,20 +3,19 @@
 /// NCCL's all-reduce over the devices of this process, as a peer of `comm::all_reduce`.
 #pragma once
 
+#include "../../../examples/ranks/rank_worlds.hpp"
+
 #include <assay/comm/nccl.hpp>
 #include <assay/core/device.hpp>
 #include <assay/world/world.hpp>
 
-#include <barrier>
 #include <cstddef>
 #include <cstdlib>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -60,30 +59,10 @@ class nccl_ranks {
 
   explicit nccl_ranks(std::vector<on::device> const& devices) : ranks_(devices.size()) {
     without_multicast const no_multicast;
-    auto const ranks = static_cast<int>(devices.size());
-    std::vector<std::string> words(devices.size());
-    std::vector<std::exception_ptr> failures(devices.size());
-    std::barrier<> together{ranks};
-    std::vector<std::jthread> threads;
-    for (std::size_t r = 0; r < devices.size(); ++r) {
-      threads.emplace_back([&, r] {
-        auto const rank = static_cast<int>(r);
-        auto const all = world::over(rank, ranks, rank, [&, r](std::string_view own) {
-          words[r] = own;
-          together.arrive_and_wait();
-          auto got = words;
-          together.arrive_and_wait();
-          return got;
-        });
-        try {
-          ranks_[r].emplace(all, devices[r]);
-        } catch (...) { failures[r] = std::current_exception(); }
-      });
-    }
-    threads.clear();
-    for (auto const& each : failures) {
-      if (each) { std::rethrow_exception(each); }
-    }
+    run_on_ranks(ranks(), [&](world const& all) {
+      auto const r = static_cast<std::size_t>(all.rank());
+      ranks_[r].emplace(all, devices[r]);
+    });
   }
 
   int ranks() const noexcept { return static_cast<int>(ranks_.size()); }

@@ -74,6 +74,8 @@ class basic_all_reduce {
 
   int ranks() const noexcept { return peers_.ranks(); }
   on::device device(int rank) const { return peers_.device(rank); }
+  /// One rank's end, a `collective`.
+  rank_of<basic_all_reduce> rank(int which) { return {*this, which}; }
   /// As given, with the scratch that there is.
   all_reduce_options const& options() const noexcept { return options_; }
   std::string describe() const {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The elements, buffers and reductions of an all-reduce.
+/// The elements, buffers and reductions of an all-reduce, and one rank's end of it.
 #pragma once
 
 #include <assay/comm/algorithm.hpp>
+#include <assay/core/cccl.hpp>
 
 #include <array>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -50,6 +52,41 @@ struct rank_buffers {
   std::array<T const*, max_ranks> in{};
   std::array<T*, max_ranks> out{};
   bool operator==(rank_buffers const&) const = default;
+};
+
+/// One rank's end of an all-reduce, which takes the arrays of this rank alone: `comm::nccl`, and
+/// `all_reduce.rank(r)`. All ranks enqueue the same operations in the same order.
+template <class C, class T = float>
+concept collective =
+    requires(C const& end, ::cuda::stream_ref on, T const* in, T* out, std::size_t count) {
+      { end.rank() } -> std::same_as<int>;
+      { end.ranks() } -> std::same_as<int>;
+      end.device();
+      end.enqueue(on, in, out, count, reduction::sum);  // `out` may be `in`
+      end.synchronize(on);                              // throws where an operation failed
+    };
+
+/// One rank's end of an engine that has all ranks in this process. The engine has to outlive it.
+template <class Engine>
+class rank_of {
+ public:
+  rank_of(Engine& all, int rank) : all_(&all), rank_(rank) { (void)all.device(rank); }
+
+  int rank() const noexcept { return rank_; }
+  int ranks() const noexcept { return all_->ranks(); }
+  auto device() const { return all_->device(rank_); }
+
+  /// Enqueues this rank's part; see the engine's `enqueue` with one rank's own buffers.
+  template <element T>
+  void enqueue(::cuda::stream_ref on, T const* in, T* out, std::size_t count,
+               reduction what) const {
+    all_->enqueue(rank_, on, in, out, count, what);
+  }
+  void synchronize(::cuda::stream_ref on) const { all_->synchronize(rank_, on); }
+
+ private:
+  Engine* all_;
+  int rank_;
 };
 
 }  // namespace assay::comm

@@ -301,4 +301,6 @@ class nccl {
   mutable ncclComm_t worker_ = nullptr;  ///< a part of `joined_` with the same ranks
 };
 
+static_assert(collective<nccl>);
+
 }  // namespace assay::comm

@@ -71,8 +71,8 @@ __global__ void adamw_elements(std::size_t count, adamw_factors const* factors,
   }
 }
 
-template <class T>
-__global__ void copy_elements(std::size_t count, float const* from, T* to) {
+template <class From, class To>
+__global__ void copy_elements(std::size_t count, From const* from, To* to) {
   for (auto const i : kernel::grid_stride(count)) {
     float one[1];
     load(from + i, one);
@@ -107,11 +107,11 @@ void enqueue(::cuda::stream_ref stream, adamw_update const& op, in<float> gradie
                  copy.data());
 }
 
-/// Writes weights in the type of activations.
-template <class T>
-void enqueue_copy(::cuda::stream_ref stream, in<float> weights, std::span<T> copy) {
-  kernel::launch(kernels::copy_elements<T>, detail::element_shape(copy.size()), 0, stream,
-                 copy.size(), weights.data(), copy.data());
+/// Writes numbers in another type.
+template <class From, class To>
+void enqueue_copy(::cuda::stream_ref stream, std::span<From> from, std::span<To> to) {
+  kernel::launch(kernels::copy_elements<From, To>, detail::element_shape(to.size()), 0, stream,
+                 to.size(), from.data(), to.data());
 }
 
 }  // namespace assay::nn

@@ -12,6 +12,7 @@
 #include <assay/nn/rms_norm.cuh>
 #include <assay/nn/rope.cuh>
 #include <assay/nn/swiglu.cuh>
+#include <assay/transformer/data_parallel.hpp>
 #include <assay/transformer/op_scope.hpp>
 #include <assay/transformer/tokens.hpp>
 #include <assay/transformer/update.hpp>
@@ -173,13 +174,16 @@ class device_model {
       backward_pass(each, of_, how_.attention, positions(), matrices(), to, a);
     });
   }
-  /// A step of training: loss, gradients and AdamW.
-  void enqueue_step(::cuda::stream_ref stream, activation_arrays const& a) {
+  /// A step of training: loss, gradients and AdamW. A rank of several gives its `gradient_average`,
+  /// on the same stream.
+  template <class... Reduce>
+  void enqueue_step(::cuda::stream_ref stream, activation_arrays const& a, Reduce&... reduce) {
     enqueue_loss(stream, a);
     nn::weights<float> const to{of_.model, gradients_};
     trained_weights<float, narrow> const all{gradients_, weights_, first_, second_, copy_};
     run(stream, [&](auto& each) {
-      training_pass(each, of_, how_, positions(), matrices(), to, a, adamw_update{}, all);
+      training_pass(each, of_, how_, positions(), matrices(), to, a, adamw_update{}, all,
+                    reduce...);
     });
   }
 

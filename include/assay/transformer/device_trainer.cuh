@@ -74,16 +74,17 @@ class device_trainer {
     return found_loss();
   }
   /// Trains on one batch; returns its loss before the step. Throws `loss_error`, and the weights
-  /// are then lost.
-  float step(token_batch const& batch) {
+  /// are then lost. A rank of several gives its `gradient_average`; its steps are not replayed.
+  template <class... Reduce>
+  float step(token_batch const& batch, Reduce&... reduce) {
     nvtx_range const range{"nn::step", category::gpu};
     model_.set_batch(stream_, batch);
     ++steps_;
     model_.set_update(stream_, {settings_, model_.weights().size(), steps_});
-    if (recorded_) {
+    if (recorded_ && sizeof...(Reduce) == 0) {
       recorded_->launch(stream_);
     } else {
-      model_.enqueue_step(stream_, activations_);
+      model_.enqueue_step(stream_, activations_, reduce...);
     }
     auto const found = found_loss();
     if (!std::isfinite(found)) { throw loss_error(found, steps_); }

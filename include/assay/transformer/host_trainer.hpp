@@ -3,6 +3,7 @@
 /// A decoder that trains on the host: in float64 the reference of all others.
 #pragma once
 
+#include <assay/transformer/data_parallel.hpp>
 #include <assay/transformer/tokens.hpp>
 #include <assay/transformer/update.hpp>
 
@@ -83,8 +84,10 @@ class host_trainer {
     return found;
   }
 
-  /// Trains on one batch; returns its loss before the step. Throws `loss_error`.
-  Real step(token_batch const& batch) {
+  /// Trains on one batch; returns its loss before the step. Throws `loss_error`. A rank of several
+  /// gives what averages the gradients; see <assay/transformer/data_parallel.hpp>.
+  template <class... Reduce>
+  Real step(token_batch const& batch, Reduce&... reduce) {
     auto const found = loss(batch);
     if (!std::isfinite(found)) { throw loss_error(static_cast<double>(found), steps_ + 1); }
     ++steps_;
@@ -92,7 +95,7 @@ class host_trainer {
     sort_positions(batch.inputs, order_, begins_);
     training_pass(run_, of_, how_, token_positions{order_, begins_}, w, dw, activations_,
                   adamw_update{settings_, weights_.size(), steps_},
-                  trained_weights<Real>{gradients_, weights_, first_, second_, {}});
+                  trained_weights<Real>{gradients_, weights_, first_, second_, {}}, reduce...);
     return found;
   }
 

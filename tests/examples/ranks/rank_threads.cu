@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks share a device here, so that it runs on machines with one GPU.
 #include "catch.hpp"
-#include "ranks/collective_subject.cuh"
 #include "ranks/rank_arrays.cuh"
 #include "ranks/rank_threads.cuh"
+#include "ranks/reduction_work.cuh"
 
 #include <assay/kernel/launch.cuh>
 #include <assay/machine/stream_latch.cuh>
@@ -71,7 +71,7 @@ void check_counting(std::size_t count, int ranks, comm::reduction what, std::uin
       std::make_shared<examples::rank_memory>(places(1), examples::rank_arrays<T>::bytes(count));
   examples::rank_arrays<T> arrays{team, count, seed, ranks, memory};
   auto* const out = arrays.out_of_place().out[0];
-  examples::exact_inputs const inputs{seed, ranks};
+  workloads::reduction_inputs const inputs{seed, ranks};
 
   std::vector<T> host(count);
   check(cudaMemcpy(host.data(), arrays.out_of_place().in[0], count * sizeof(T), cudaMemcpyDefault));
@@ -240,16 +240,17 @@ TEST_CASE("wrong elements are counted, and only they", "[comm]") {
 }
 
 TEST_CASE("averages may be rounded where the number of ranks has no exact reciprocal", "[comm]") {
-  using examples::exact_inputs;
-  CHECK(exact_inputs{.ranks = 4}.tolerance<float>(comm::reduction::average) == 0);
-  CHECK(exact_inputs{.ranks = 3}.tolerance<float>(comm::reduction::sum) == 0);
-  CHECK(exact_inputs{.ranks = 3}.tolerance<float>(comm::reduction::average) == 5 * 0x1p-24);
-  CHECK(exact_inputs{.ranks = 6}.tolerance<__half>(comm::reduction::average) == 8 * 0x1p-11);
-  CHECK(exact_inputs{.ranks = 7}.tolerance<__nv_bfloat16>(comm::reduction::average) == 9 * 0x1p-8);
+  using workloads::reduction_inputs;
+  CHECK(reduction_inputs{.ranks = 4}.tolerance<float>(comm::reduction::average) == 0);
+  CHECK(reduction_inputs{.ranks = 3}.tolerance<float>(comm::reduction::sum) == 0);
+  CHECK(reduction_inputs{.ranks = 3}.tolerance<float>(comm::reduction::average) == 5 * 0x1p-24);
+  CHECK(reduction_inputs{.ranks = 6}.tolerance<__half>(comm::reduction::average) == 8 * 0x1p-11);
+  CHECK(reduction_inputs{.ranks = 7}.tolerance<__nv_bfloat16>(comm::reduction::average) ==
+        9 * 0x1p-8);
 }
 
 TEST_CASE("sums over all ranks are exact in the smallest type", "[comm]") {
-  examples::exact_inputs const inputs{7, comm::max_ranks};
+  workloads::reduction_inputs const inputs{7, comm::max_ranks};
   for (std::uint64_t i = 0; i < 1000; ++i) {
     for (auto const what : {comm::reduction::sum, comm::reduction::average}) {
       auto const result = inputs.output(what, i);
@@ -269,17 +270,22 @@ TEST_CASE("ranks have inputs of their own, in place too", "[comm]") {
   arrays.fill_outputs();
   float seen = -1;
   check(cudaMemcpy(&seen, same.in[1] + 999, sizeof seen, cudaMemcpyDefault));
-  CHECK(seen == examples::exact_inputs{3, 2}.input(1, 999));
+  CHECK(seen == workloads::reduction_inputs{3, 2}.input(1, 999));
 }
 
 TEST_CASE("a collective subject launches graphs in its buffer_set, and verifies once",
           "[measure]") {
   counters count;
-  examples::collective_work work;
-  work.places = places(2);
-  work.operations = 3;
+  examples::collective_work work{places(2), 3};
   work.enqueue = [&](int rank, ::cuda::stream_ref on, int buffer_set) {
     count.add(2 * buffer_set + rank, on);
+  };
+  work.poison = [&](int buffer_set) {
+    for (int rank = 0; rank < 2; ++rank) { count.values[2 * buffer_set + rank] = 0; }
+  };
+  work.verify = [&](int buffer_set) -> std::optional<std::string> {
+    if (count[2 * buffer_set] == 1 && count[2 * buffer_set + 1] == 1) { return std::nullopt; }
+    return "counted " + std::to_string(count[2 * buffer_set]);
   };
   examples::collective_subject subject{work};
   CHECK(count[0] == 1);  // once, before it is recorded
@@ -293,18 +299,8 @@ TEST_CASE("a collective subject launches graphs in its buffer_set, and verifies 
   CHECK(cell[measure::clock::wall] > 0);
   CHECK(cell[measure::clock::submit] > 0);
   CHECK_FALSE(subject.verify(1));
-  CHECK(count[2] == 2);
-
-  work.poison = [&](int rank, ::cuda::stream_ref on, int buffer_set) {
-    check(cudaMemsetAsync(count.values + 2 * buffer_set + rank, 0, sizeof(int), on.get()));
-  };
-  work.verify = [&](int buffer_set) -> std::optional<std::string> {
-    if (count[2 * buffer_set] == 1 && count[2 * buffer_set + 1] == 1) { return std::nullopt; }
-    return "counted " + std::to_string(count[2 * buffer_set]);
-  };
-  auto const made = examples::collective_variant("counting", {{"work", "counting"}},
-                                                 [&](measure::epoch const&) { return work; });
-  CHECK_FALSE(made.build({})->verify(1));
+  CHECK(count[2] == 1);  // poisoned, and once
+  CHECK(subject.checked() == measure::checks::all);
   work.enqueue = [&](int rank, ::cuda::stream_ref on, int buffer_set) {
     count.add(2 * buffer_set + rank, on);
     count.add(2 * buffer_set + rank, on);
@@ -312,27 +308,27 @@ TEST_CASE("a collective subject launches graphs in its buffer_set, and verifies 
   CHECK(examples::collective_subject{work}.verify(0) == "counted 2");
 }
 
-TEST_CASE("what a collective variant measures is made anew for each epoch", "[measure]") {
-  counters count;
-  std::vector<measure::epoch> made_for;
-  auto const variant = examples::collective_variant(
-      "counting", {{"work", "counting"}}, [&](measure::epoch const& now) {
-        made_for.push_back(now);
-        examples::collective_work work;
-        work.places = places(1);
-        work.operations = 1;
-        work.enqueue = [&count, which = now.number](int, ::cuda::stream_ref on, int) {
-          count.add(which, on);
-        };
-        return work;
-      });
-  CHECK(variant.label == "counting");
-  CHECK(made_for.empty());
-  CHECK_FALSE(variant.build({3, 33})->verify(0));
-  CHECK_FALSE(variant.build({5, 55})->verify(1));
-  REQUIRE(made_for.size() == 2);
-  CHECK((made_for[0].number == 3 && made_for[0].seed == 33));
-  CHECK((made_for[1].number == 5 && made_for[1].seed == 55));
-  CHECK(count[3] == 3);  // once in each buffer set before they are recorded, and verified
-  CHECK(count[5] == 3);
+TEST_CASE("sums over ranks are work of an epoch, and wrong sums are told", "[measure]") {
+  auto const peers = comm::peers::on_one(on::device{0}, 2);
+  examples::epoch_arrays arrays{peers, 1000};
+  int calls = 0;
+  std::vector<comm::rank_buffers<float>> seen;
+  examples::sum_function const nothing = [&](int rank, ::cuda::stream_ref,
+                                             comm::rank_buffers<float> const& at, std::size_t) {
+    if (rank == 0) {
+      ++calls;
+      seen.push_back(at);
+    }
+  };
+  auto const first = arrays.work(nothing, 5, {3, 33});
+  auto const same = arrays.work(nothing, 5, {3, 33});
+  CHECK(first.operations == 5);
+  first.enqueue(0, ::cuda::stream_ref{cudaStream_t{}}, 0);
+  first.enqueue(0, ::cuda::stream_ref{cudaStream_t{}}, 1);
+  same.enqueue(0, ::cuda::stream_ref{cudaStream_t{}}, 0);
+  CHECK(calls == 3);
+  CHECK(seen[0] == seen[2]);  // all variants of an epoch share the arrays
+  CHECK(seen[0] != seen[1]);
+  first.poison(0);
+  CHECK(first.verify(0) == "2000 elements are wrong");
 }
