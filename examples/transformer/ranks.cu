@@ -143,10 +143,11 @@ void run_rank(assay::world const& all, Collective const& by, transformer_case co
   }
   all.barrier();  // rank 0 has trained alone meanwhile
   rank_steps<Collective> const steps{by, own};
-  assay::options const chosen{
+  assay::options chosen{
       .max_seconds = 30,
       .same_buffers = true,
       .title = "A step of training over " + std::to_string(all.ranks()) + " ranks"};
+  if constexpr (requires { by.barrier(); }) { chosen.barrier = by.barrier(); }
   auto found =
       assay::compare_all(all, ways[0].name, steps.of(0), ways[1].name, steps.of(1), ways[2].name,
                          steps.of(2), ways[3].name, steps.of(3), ways[4].name, steps.of(4), chosen);

@@ -249,8 +249,10 @@ class nccl {
     return id;
   }
 
-  /// Waits until `joined_` is done with a call that went on in the background.
+  /// Waits until `joined_` is done with a call that may go on in the background. `ncclCommSplit`
+  /// returns success at once there too, and writes the part's handle when it is done.
   void finish(ncclResult_t code, char const* call) const {
+    if (code == ncclSuccess) { code = ncclInProgress; }
     for (auto const begin = clock::now(); code == ncclInProgress; pause(begin, call)) {
       auto const asked = ncclCommGetAsyncError(joined_, &code);
       if (asked != ncclSuccess) { code = asked; }
