@@ -607,8 +607,9 @@ def reason(results, folder, name):
     words = (f"`cp.async` takes {signed_span(ratios['cp_async'])} more time than plain loads, bulk copies "
              f"{signed_span(ratios['bulk'])}. Why so little? One stage of {kib / 1024:.0f} MiB takes {plain['us']:,.1f} us "
              f"with plain loads. Kernels that only send the bytes take {plain['alone_share']:.0%} of that, so the best copy "
-             f"could gain {1 - plain['alone_share']:.0%}. By the trace the kernel is {plain['kernel_us'] / plain['us']:.0%} of "
-             "the operation. ")
+             f"could gain {1 - plain['alone_share']:.0%}. ")
+    if plain.get("busy_share"):
+        words += f"By the trace a kernel runs for {plain['busy_share']:.0%} of the time. "
     if "warps" in plain:
         first, second = sorted((each for each in plain["warps"].items() if each[0] in WAITS_FOR), key=lambda each: -each[1])[:2]
         words += (f"By the counters no warp can issue an instruction in {1 - plain['issue_share']:.0%} of its cycles. A warp "
