@@ -348,7 +348,7 @@ FIGURES = [
                       f"{found['accused']} of {found['verdicts']} honest ones accused",
      at_most(1, "seconds", "p99")),
     ("reasons for allocations of another thread: named first, interval holds the truth", ">= 90 %, >= 90 %",
-     "explanation_truth_beside", ["causes", "kinds", "allocation_beside"],
+     "explanation_truth", ["causes", "kinds", "allocation_beside"],
      "{first_share:.0%}, {holds_share:.0%} of {trials}; median error {relative_error:+.1%}, half-width {relative_half_width:.1%}",
      at_least(0.9, "first_share"), at_least(0.9, "holds_share")),
     ("reasons for equal batches: none is named", ">= 95 %", "explanation_truth", ["causes", "kinds", "equal"],
