@@ -153,7 +153,7 @@ class kernels {
   examples::device_array<uint4> to_;
   examples::device_array<std::uint32_t> table_;
   std::int64_t rows_;
-  buffer_sets<std::int32_t> columns_;
+  benchmark::buffer_sets<std::int32_t> columns_;
   event begin_{event::kind::timed};
   event end_{event::kind::timed};
 };
@@ -173,7 +173,8 @@ figures of(trace::counter_range const& range) {
 }
 
 /// This program again under ncu, the same kernels; nothing where that cannot be, and why.
-std::optional<std::vector<ncu_launch>> run_ncu(options const& chosen, std::string& note) {
+std::optional<std::vector<ncu_launch>> run_ncu(benchmark::options const& chosen,
+                                               std::string& note) {
   std::string version;
   if (!output_of("ncu --version", version)) {
     note = "ncu is not installed";
@@ -211,7 +212,7 @@ void print_row(char const* what, figures const& all) {
               all.seconds * 1e6, 100 * all.occupancy);
 }
 
-void measure_all(options const& chosen, report::document& results) {
+void measure_all(benchmark::options const& chosen, report::document& results) {
   kernels work{chosen.place, chosen.quick};
   auto const list = work.all();
   auto const limit = machine::device_copy_ceiling(chosen.place);

@@ -194,7 +194,8 @@ void items_at_once(on::device place, Work const& work, int repetitions, report::
 }
 
 template <class T>
-void measure_type(options const& chosen, report::document& kernels, report::document& at_once) {
+void measure_type(benchmark::options const& chosen, report::document& kernels,
+                  report::document& at_once) {
   constexpr std::int64_t experiment = 2'684'354;
   auto const large = std::int64_t{1} << (chosen.quick ? 24 : 28);
   int const repetitions = chosen.quick ? 5 : 21;
@@ -208,15 +209,16 @@ void measure_type(options const& chosen, report::document& kernels, report::docu
 }  // namespace
 
 int main(int argc, char** argv) {
-  return benchmark::run(argc, argv, "null_cast", [](options const& chosen, report::document& out) {
-    auto kernels = report::document::array();
-    auto at_once = report::document::array();
-    std::printf("%-6s %11s  %-22s %13s %13s %9s\n", "type", "rows", "kernel", "time", "rate",
-                "of memcpy");
-    measure_type<std::int32_t>(chosen, kernels, at_once);
-    measure_type<std::int64_t>(chosen, kernels, at_once);
-    measure_type<float>(chosen, kernels, at_once);
-    out["kernels"] = std::move(kernels);
-    out["items_at_once"] = std::move(at_once);
-  });
+  return benchmark::run(argc, argv, "null_cast",
+                        [](benchmark::options const& chosen, report::document& out) {
+                          auto kernels = report::document::array();
+                          auto at_once = report::document::array();
+                          std::printf("%-6s %11s  %-22s %13s %13s %9s\n", "type", "rows", "kernel",
+                                      "time", "rate", "of memcpy");
+                          measure_type<std::int32_t>(chosen, kernels, at_once);
+                          measure_type<std::int64_t>(chosen, kernels, at_once);
+                          measure_type<float>(chosen, kernels, at_once);
+                          out["kernels"] = std::move(kernels);
+                          out["items_at_once"] = std::move(at_once);
+                        });
 }

@@ -28,6 +28,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -35,8 +36,6 @@
 namespace {
 
 using namespace assay;
-namespace served = measure::served;
-
 /// Seconds that this thread has had a processor.
 double processor_seconds() {
   ::timespec now{};
@@ -44,8 +43,8 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-/// All ranks of a job but rank 0.
-class crowd {
+/// All ranks of a job but rank 0. They do the same at the same time.
+class crowd final : public detail::transport {
  public:
   explicit crowd(membership const& of) {
     auto const until = detail::after(of.limit);
@@ -73,37 +72,25 @@ class crowd {
     }
   }
 
-  void gather(detail::verb which, std::string const& bytes) {
+  std::vector<std::string> gather(detail::verb which, std::string_view bytes) override {
+    ++gathers_;
     for (auto const& each : stars_) { (void)each->gather(which, bytes); }
+    return {};
   }
-  std::string broadcast(detail::verb which) {
+  std::string broadcast(detail::verb which, std::string_view) override {
+    ++broadcasts_;
     std::string got;
     for (auto const& each : stars_) { got = each->broadcast(which, {}); }
     return got;
   }
-  /// Does what rank 0 asks for in a comparison, and counts the requests.
-  int follow(std::vector<measure::variant> const& variants) {
-    served::words labels;
-    for (auto const& each : variants) { labels.push_back(each.label); }
-    gather(detail::verb::gather, served::encode(labels));
-    served::followers all{variants};
-    for (int requests = 0;; ++requests) {
-      auto const line = broadcast(detail::verb::broadcast);
-      auto const request = served::decode({line.data(), line.size() - 1});
-      if (served::at(request, 0) == "end") { return requests; }
-      auto const reply = all.answer(request);
-      if (served::at(request, 1) != "drop") {
-        gather(detail::verb::gather, served::encode(reply));
-      } else {
-        ++drops_;
-      }
-    }
-  }
-  int drops() const { return drops_; }
+  void abandon(std::string const& why) noexcept override { stars_.front()->abandon(why); }
+
+  int gathers() const { return gathers_; }
+  int broadcasts() const { return broadcasts_; }
 
  private:
   std::vector<std::unique_ptr<detail::star>> stars_;
-  int drops_ = 0;
+  int gathers_ = 0, broadcasts_ = 0;
 };
 
 /// Runs rank 0 on this thread, and all others on another one.
@@ -144,10 +131,10 @@ void time_calls(int ranks, int rounds, report::document& figures) {
       },
       [&](crowd& all) {
         for (int i = 0; i < rounds; ++i) {
-          (void)all.broadcast(detail::verb::broadcast);
-          all.gather(detail::verb::gather, reply);
-          all.gather(detail::verb::barrier, {});
-          (void)all.broadcast(detail::verb::barrier);
+          (void)all.broadcast(detail::verb::broadcast, {});
+          (void)all.gather(detail::verb::gather, reply);
+          (void)all.gather(detail::verb::barrier, {});
+          (void)all.broadcast(detail::verb::barrier, {});
         }
       });
   auto const median = [](std::vector<double> const& of) { return stats::summarise(of).median; };
@@ -176,7 +163,7 @@ class instant final : public measure::subject {
   stats::random_source from_;
 };
 
-/// Requests and rank 0's processor time of a comparison of two variants.
+/// Calls of the world, and rank 0's processor time, in a comparison of two variants.
 void compare(int ranks, report::document& figures) {
   std::vector<measure::variant> variants(2);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -185,31 +172,33 @@ void compare(int ranks, report::document& figures) {
       return std::make_unique<instant>(now.seed + static_cast<std::uint64_t>(now.instance));
     };
   }
-  int requests = 0, drops = 0, epochs = 0;
+  auto const measured = [&](world const& all) {
+    return measure::measure_together(all, variants, measure::against_first({"old", "new"}),
+                                     {.seed = 51, .max_seconds = 600});
+  };
+  int gathers = 0, broadcasts = 0, epochs = 0;
   double seconds = 0;
   with_world(
       ranks,
       [&](world const& all) {
         auto const begin = processor_seconds();
-        auto const found =
-            measure::measure_together(all, variants, measure::against_first({"old", "new"}),
-                                      {.seed = 51, .max_seconds = 600});
+        epochs = measured(all).epochs;
         seconds = processor_seconds() - begin;
-        epochs = found.epochs;
       },
-      [&](crowd& all) {
-        requests = all.follow(variants);
-        drops = all.drops();
+      [&](crowd& others) {
+        std::shared_ptr<detail::transport> const to{std::shared_ptr<void>{}, &others};
+        (void)measured(world{{.rank = 1, .ranks = ranks}, to});
+        gathers = others.gathers();
+        broadcasts = others.broadcasts();
       });
-  // A request goes to each rank and is answered, but for those that drop a subject.
-  double const per_epoch = static_cast<double>(2 * requests - drops) * (ranks - 1) / epochs;
-  report::document const row{{"ranks", ranks},
-                             {"epochs", epochs},
-                             {"requests", requests},
-                             {"requests_per_epoch", static_cast<double>(requests) / epochs},
-                             {"messages_per_epoch", per_epoch},
-                             {"ms_per_epoch", 1e3 * seconds / epochs},
-                             {"us_per_request", 1e6 * seconds / requests}};
+  int const calls = gathers + broadcasts;  // each is a message from or to each rank
+  report::document const row{
+      {"ranks", ranks},
+      {"epochs", epochs},
+      {"calls_per_epoch", static_cast<double>(calls) / epochs},
+      {"messages_per_epoch", static_cast<double>(calls) * (ranks - 1) / epochs},
+      {"ms_per_epoch", 1e3 * seconds / epochs},
+      {"us_per_call", 1e6 * seconds / calls}};
   figures["comparisons"].push_back(row);
   std::cout << row.dump() << std::endl;
 }

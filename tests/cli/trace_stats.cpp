@@ -575,6 +575,7 @@ TEST_CASE("bad input is one line with value and remedy") {
   refused(run({a, "--phases", "one"}), {"--phases", "two"});
   refused(run({a, "--class", "=x"}), {"--class =x", "NAME=GLOB"});
   refused(run({a, "--diff"}), {"--diff", "two FILEs, not 1"});
+  refused(run({"--diff", a, a, "--answers"}), {"--diff", "--answers"});
   refused(run({a, a, "--perfetto", here / "p"}), {"--perfetto", "one FILE"});
   refused(run({"--diff", a, "/no/such"}), {"/no/such"});
   refused(run({a, "--csv", "--json"}), {"--csv", "--json"});

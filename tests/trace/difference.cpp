@@ -143,7 +143,15 @@ TEST_CASE("a launch that waits for another thread's allocation counts for the al
   CHECK(of("cudaEventRecord_v3020").at({entry_kind::call, "cudaLaunchKernel"}).ns == 10 + 12 + 100);
   CHECK(of("cudaFree_v3020", {7, 7}).at({entry_kind::call, "cudaLaunchKernel"}).ns ==
         10 + 12 + 100);
-  // Where each launch waits, it waits for what is beyond 10 us.
+  // Only launches wait for allocations: another call may be long by itself.
+  builder beside;
+  beside.launch("k", {0, 10}, {20, 30});
+  beside.call("cudaMalloc_v3020", {40, 60}, second_thread);
+  beside.call("cudaGraphInstantiate_v12000", {40, 540});
+  beside.call("cudaMalloc_v3020", {70, 530}, second_thread);
+  beside.launch("k", {540, 550}, {560, 570});
+  CHECK(host_wait_breakdown(beside.trace).at({entry_kind::call, "cudaGraphInstantiate"}).ns == 500);
+  // Where each launch waits, its last 10 us are its own: there, no other call ends later.
   builder all_wait;
   for (std::int64_t at = 0; at < 1'000'000; at += 200'000) {
     all_wait.call("cudaFree_v3020", {at, at + 150'000}, second_thread);

@@ -242,9 +242,12 @@ struct trace_stats_options {
         "--ranks", ranks,
         "match the collectives of ranks, each a device of a process in any of the FILEs: who came "
         "late and why, waiting and moving");
-    for (auto const* other : {"--diff", "--answers", "--report", "--phases", "--explain-overlap"}) {
+    auto* const between = app.get_option("--diff");
+    for (auto const* other : {"--answers", "--phases", "--explain-overlap"}) {
       matched->excludes(app.get_option(other));
+      between->excludes(app.get_option(other));
     }
+    matched->excludes(between)->excludes(app.get_option("--report"));
   }
 
   static void leave_out_repeated(std::vector<std::string>& names) {

@@ -33,7 +33,8 @@ inline constexpr char const* answering_calls = "^pthread_cond_|^sem_";
 inline constexpr char const* allocating_calls =
     "^cudaMalloc|^cudaFree|^cudaHostAlloc|^cudaMemPool|^cuMemAlloc|^cuMemFree|^cuMemCreate|"
     "^cuMemMap|^cuMemUnmap|^cuMemRelease|^cuMemSetAccess|^cuMemAddress|^cuMemPool|^cuMemHostAlloc";
-inline constexpr std::string_view waiting_calls = "Synchronize";  // a part of the name
+inline constexpr std::string_view waiting_calls = "Synchronize";     // a part of the name
+inline constexpr std::string_view launching_calls = "LaunchKernel";  // a part of the name
 
 namespace detail {
 
@@ -42,6 +43,11 @@ struct host_piece {
   span when;
   std::uint32_t name = 0;  ///< in `host_pieces::names`
 };
+
+/// True for the name of a call that launches a kernel.
+inline bool is_launch(breakdown_key const& name) {
+  return name.first == entry_kind::call && name.second.find(launching_calls) != name.second.npos;
+}
 
 /// Gives each moment to the innermost piece around it. The result is in order and does not overlap.
 inline std::vector<host_piece> innermost(std::vector<host_piece> pieces) {
@@ -77,8 +83,8 @@ inline std::vector<host_piece> innermost(std::vector<host_piece> pieces) {
   return result;
 }
 
-/// The calls and locks of the threads that call CUDA, an index of a view. A call that waits for an
-/// allocation of another thread is that allocation.
+/// The calls and locks of the threads that call CUDA, an index of a view. A launch that waits for
+/// an allocation of another thread is that allocation.
 class host_pieces {
  public:
   explicit host_pieces(view const& rows) {
@@ -104,6 +110,7 @@ class host_pieces {
   bool is_allocation(host_piece const& of) const {
     return names_[of.name].first == entry_kind::allocation;
   }
+  bool is_launch(host_piece const& of) const { return detail::is_launch(names_[of.name]); }
 
   std::uint32_t name(entry_kind kind, std::string_view text) {
     std::uint32_t number = 0;
@@ -148,10 +155,11 @@ class host_pieces {
     }
   }
 
-  /// Gives the time in which a call waited for an allocation of another thread to that allocation:
-  /// the driver locks out launches meanwhile. A call waits if it takes more than twice as long as
-  /// usual. Usual is the median of such calls beside no allocation, and at most 10 us: where each
-  /// call waits, none shows what is usual.
+  /// Gives the time in which a launch waited for an allocation of another thread to that
+  /// allocation: the driver locks out launches meanwhile. A launch waits if it takes more than 1.5
+  /// times as long as usual. Usual is the quickest tenth of such calls, and at most
+  /// `longest_usual_ns`: where each launch waits, none shows what is usual. Other calls may take
+  /// long for reasons of their own, so none is said to wait.
   ///
   /// Where many calls wait for one lock, the one that holds it is probably the next to end: a
   /// moment of the wait belongs to that call.
@@ -166,8 +174,7 @@ class host_pieces {
     for (auto& [process, pieces] : allocations) { pieces = innermost(std::move(pieces)); }
     auto const usual = usual_lengths();
     auto const waits = [&](thread_key const& key, host_piece const& each) {
-      return names_[each.name].first == entry_kind::call &&
-             2 * each.when.length() > 3 * usual[each.name] &&
+      return is_launch(each) && 2 * each.when.length() > 3 * usual[each.name] &&
              !parts_within(allocations[key.process], each.when).empty();
     };
     std::map<std::uint32_t, std::vector<span>> waiting;
@@ -219,14 +226,12 @@ class host_pieces {
     }
     return holders;
   }
-  /// The lengths of calls that wait for nobody, by name.
+  /// The lengths of launches that wait for nobody, by name.
   std::vector<std::int64_t> usual_lengths() const {
     std::vector<std::vector<std::int64_t>> all(names_.size());
     for (auto const& [key, pieces] : threads_) {
       for (auto const& each : pieces) {
-        if (names_[each.name].first == entry_kind::call) {
-          all[each.name].push_back(each.when.length());
-        }
+        if (is_launch(each)) { all[each.name].push_back(each.when.length()); }
       }
     }
     std::vector<std::int64_t> usual(names_.size(), longest_usual_ns);

@@ -172,7 +172,7 @@ class wait_parts {
 ///
 /// Without the allocations since the launch before, the next launch would have come sooner, also by
 /// those for which a device had work still. So their time replaces that of launches in the wait, up
-/// to its length: a launch alone has to be.
+/// to its length: a launch alone has to be. Other calls keep their time.
 ///
 /// The times before the first and after the last operation count as waits: there, no other thread
 /// could have launched sooner. The sum of `ns` is the time that `device_time_breakdown` has for
@@ -233,7 +233,8 @@ inline time_breakdown host_wait_breakdown(view const& rows) {
       if (each.between && each.since < each.when.begin) {
         find_hidden(pieces, {each.since, each.when.begin});
         auto const sum = hidden.sum();
-        auto moved = parts.take(sum, [&](auto name) { return is(name, entry_kind::call); });
+        auto moved = parts.take(
+            sum, [&](auto name) { return name < own && detail::is_launch(host.names()[name]); });
         moved += parts.take(sum - moved, [&](auto name) { return name == way; });
         parts.add_shares(moved, hidden);
       }

@@ -46,6 +46,10 @@ class world {
     return meet(of);
   }
 
+  /// A world over connections of another kind.
+  world(membership of, std::shared_ptr<detail::transport> to)
+      : of_(std::move(of)), to_(std::move(to)) {}
+
   /// The world of a launcher that is known to the caller. Blocks until all ranks have come.
   static world meet(membership const& of) {
     require_place(of);
@@ -138,9 +142,6 @@ class world {
     gather_function all_;
     std::string failure_;
   };
-
-  world(membership of, std::shared_ptr<detail::transport> to)
-      : of_(std::move(of)), to_(std::move(to)) {}
 
   membership of_;
   std::shared_ptr<detail::transport> to_;
