@@ -401,7 +401,7 @@ FIGURES = [
     *((f"rank 0 of {ranks} ranks, time of its processor (no GPU)", "", "world_growth", ["calls", {"ranks": ranks}],
        "broadcast {broadcast_us:,.0f} us, gather {gather_us:,.0f} us, barrier {barrier_us:,.0f} us")
       for ranks in (2, 16, 64, 256, 1024)),
-    *((f"requests of a comparison over {ranks} ranks (no GPU)", "", "world_growth", ["comparisons", {"ranks": ranks}],
+    *((f"calls of a comparison over {ranks} ranks (no GPU)", "", "world_growth", ["comparisons", {"ranks": ranks}],
        "{messages_per_epoch:,.0f} messages and {ms_per_epoch:,.1f} ms of rank 0's processor an epoch")
       for ranks in (2, 16, 64, 256, 1024)),
     *((f"verb of rank 0 to the first launch of {ranks} ranks, two cores (no GPU)", target, "following", ["verbs", {"ranks": ranks}],
