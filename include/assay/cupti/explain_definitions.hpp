@@ -60,8 +60,8 @@ inline time_shares time_shares_of(variant_evidence const& of) {
   return tracing_cost_of(of).distorts() ? time_shares{} : time_shares_of(of.trace);
 }
 
-/// Batches of both variants, of which one is open at a time: an open variant can slow the other down
-/// by what it holds.
+/// Batches of both variants, of which one is open at a time: an open one can slow the other down by
+/// what it holds.
 class traced_variants {
  public:
   traced_variants(std::array<variant_runs const*, 2> sides, explain_options const& chosen)
