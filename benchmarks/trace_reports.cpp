@@ -304,10 +304,10 @@ int main(int argc, char** argv) {
         figures["limit_seconds"] = 3;
         figures["limit_bytes"] = std::size_t{1} << 30U;
         figures["ten_times"] = reports(here, 10 * kernels);
-        figures["ten_times"]["limit_seconds"] = 20;
-        figures["ten_times"]["limit_bytes"] = std::size_t{3} << 30U;
+        figures["ten_times"]["limit_seconds"] = 15;
+        figures["ten_times"]["limit_bytes"] = std::size_t{5} << 29U;
         figures["difference"] = difference(here, 10 * kernels);
-        figures["difference"]["limit_seconds"] = 10;
+        figures["difference"]["limit_seconds"] = 5;
         figures["step_difference"] = step_difference(here, 10 * kernels);
         figures["step_difference"]["limit_seconds"] = 5;
         figures["ranks"] = ranks(here, kernels);
