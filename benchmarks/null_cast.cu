@@ -110,9 +110,9 @@ void each_kernel(on::device place, std::int64_t rows, bool large, int repetition
     auto const sample = stats::summarise(seconds[which]);
     auto const bytes = kernels[which].moves.bytes();
     auto const target = !large ? 0.0 : which == 3 ? 0.93 : 0.90;
-    print_row(type_name<T>(), rows, std::string{kernels[which].name}, sample.median, bytes,
-              peer_rate, target);
-    figures.push_back({{"type", type_name<T>()},
+    print_row(benchmark::type_name<T>(), rows, std::string{kernels[which].name}, sample.median,
+              bytes, peer_rate, target);
+    figures.push_back({{"type", benchmark::type_name<T>()},
                        {"rows", rows},
                        {"kernel", kernels[which].name},
                        {"bytes", bytes},
@@ -180,9 +180,9 @@ void items_at_once(on::device place, Work const& work, int repetitions, report::
   auto const sample = stats::summarise(seconds);
   auto const bytes = work.item_traffic().bytes();
   std::printf("%-6s %11lld  %-22s %10.2f us %8.0f GB/s  (4 lanes at once, per item)\n",
-              type_name<T>(), static_cast<long long>(rows), Work::name.data(), sample.median * 1e6,
-              bytes / sample.median * 1e-9);
-  figures.push_back({{"type", type_name<T>()},
+              benchmark::type_name<T>(), static_cast<long long>(rows), Work::name.data(),
+              sample.median * 1e6, bytes / sample.median * 1e-9);
+  figures.push_back({{"type", benchmark::type_name<T>()},
                      {"rows", rows},
                      {"workload", Work::name},
                      {"lanes", lanes},

@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <map>
 #include <new>
+#include <numeric>
 #include <set>
 #include <span>
 #include <sstream>
@@ -413,6 +414,31 @@ TEST_CASE("scalars take all their values, and failures name them", "[verify]") {
   CHECK_THAT(axpb(true).failure, contains("n = 1, ") && contains("b = 7: element 0 of array 1"));
 }
 
+TEST_CASE("each scalar meets each kind of values, whatever the sizes have in common", "[verify]") {
+  std::set<double> with_nan;
+  CHECK(verify(
+      [&](setup& make, std::size_t n) {
+        auto const beta = make.scalar("beta", {0.0F, 1.0F});
+        auto const x = make.random<float>(n);
+        auto const y = make.output<float>(n);
+        for (std::size_t i = 0; i < n; ++i) {
+          if (std::isnan(x.seeded(i))) { with_nan.insert(beta); }
+        }
+        make.expect(y, [x](std::size_t i) { return x.seeded(i); });
+        return [=] { std::copy_n(x.data(), n, y.data()); };
+      },
+      {.only = sizes{}.multiple_of(4)}));
+  CHECK(with_nan == std::set<double>{0, 1});
+  std::set<int> of_one_size;
+  CHECK(verify([&](setup& make) {
+    of_one_size.insert(make.scalar("mode", {0, 1, 2, 3, 4, 5, 6, 7}));
+    auto const y = make.output<float>(8);
+    make.expect(y, [](std::size_t i) { return i; });
+    return [=] { std::iota(y.data(), y.data() + 8, 0.0F); };
+  }));
+  CHECK(of_one_size.size() == 8);
+}
+
 TEST_CASE("results without expectations are named, and progress is told", "[verify]") {
   std::vector<std::string> told;
   auto const seen = verify(
@@ -434,7 +460,7 @@ TEST_CASE("results without expectations are named, and progress is told", "[veri
 
 TEST_CASE("the size beyond 2^31 bytes is tried where it is asked for, and where memory allows",
           "[verify]") {
-  auto const seen = [](bool huge) {
+  auto const seen = [](bool huge, sizes const& only = {0, 7}) {
     return verify(
         [](setup& make, std::size_t n) {
           if (n > 1'000'000'000 / sizeof(float)) { throw std::bad_alloc{}; }
@@ -442,12 +468,15 @@ TEST_CASE("the size beyond 2^31 bytes is tried where it is asked for, and where 
           make.expect(y, [](std::size_t) { return 3; });
           return [y] { std::fill_n(y.data(), y.size(), 3.0F); };
         },
-        {.only = {0, 7}, .huge = huge});
+        {.only = only, .huge = huge});
   };
   CHECK(seen(false).left_out.empty());
   auto const huge = seen(true);
   CHECK(huge);
   CHECK(huge.left_out == std::vector<std::string>{"size 536870913: no host memory"});
+  CHECK(seen(true, sizes{}.multiple_of(4)).left_out.back() == "size 536870916: no host memory");
+  CHECK(seen(true, sizes{}.at_most(100)).left_out ==
+        std::vector<std::string>{"size 536870913: not one of at most 100"});
 }
 
 TEST_CASE("sizes beyond the time limit are named", "[verify]") {

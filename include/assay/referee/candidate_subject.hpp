@@ -104,11 +104,12 @@ class candidate_subject final : public measure::subject {
     return made;
   }
 
-  /// Judges the last pass. Calls only where there was none. Of a reference that was judged whole
-  /// before, parts are looked at, as behind cells.
+  /// Judges the last pass whole. Calls only where there was none. Of a reference that was judged
+  /// whole before, parts are looked at, as behind cells.
   std::optional<std::string> verify(int) override {
     if (calls_ == 0) { (void)passes(1, "usual"); }
-    if (!is_judged_) { judge(watch_->is_known ? "part" : "whole"); }
+    auto const* const most = watch_->is_known ? part : whole;
+    if (judged_ != most) { judge(most); }
     return {};
   }
 
@@ -135,6 +136,7 @@ class candidate_subject final : public measure::subject {
  private:
   using steady_clock = std::chrono::steady_clock;
   static constexpr double looking_share = 0.2;
+  static constexpr char const *part = "part", *whole = "whole";
 
   static double since(steady_clock::time_point begin) {
     return std::chrono::duration<double>(steady_clock::now() - begin).count();
@@ -161,7 +163,7 @@ class candidate_subject final : public measure::subject {
       for (auto const on : measure::all_clocks) { mean[on] += pass[on] * calls_ / launches; }
       if (!pass.disturbance.empty()) { mean.disturbance = pass.disturbance; }
     }
-    is_judged_ = false;
+    judged_ = nullptr;
     watch_->timing += since(begin);
     return mean;
   }
@@ -171,10 +173,10 @@ class candidate_subject final : public measure::subject {
     judge();
   }
 
-  void judge(char const* what = "part") {
+  void judge(char const* what = part) {
     auto const begin = steady_clock::now();
     auto const told = process_->request({"judge", what});
-    is_judged_ = true;
+    judged_ = what;
     watch_->looking += since(begin);
     using measure::served::at;
     if (at(told, 0) == "ok") { return; }
@@ -186,8 +188,8 @@ class candidate_subject final : public measure::subject {
   std::shared_ptr<outside_watch> watch_;
   bool is_built_ = false;
   int sets_ = 1;
-  int calls_ = 0;           ///< of the last pass
-  bool is_judged_ = false;  ///< one of these calls
+  int calls_ = 0;                 ///< of the last pass
+  char const* judged_ = nullptr;  ///< how much of one of these calls
   double bytes_ = 0, flops_ = 0;
   measure::checks checked_ = measure::checks::none;
   std::vector<std::string> notes_;

@@ -78,7 +78,7 @@ class device_candidate_place final : public candidate_place {
     void* block = nullptr;
     check(cudaMalloc(&block, sizeof(word)));
     sum_.reset(static_cast<word*>(block));
-    check(cudaMemset(block, 0, sizeof(word)));
+    check(cudaMemsetAsync(block, 0, sizeof(word), stream_.get()));
     check(cudaMallocHost(&block, sizeof(word)));
     total_.reset(static_cast<word*>(block));
     *total_ = 0;

@@ -34,6 +34,8 @@ namespace assay::verify_detail {
 struct value_kind {
   special_values special = special_values::none;
   std::uint64_t draw = 0;
+
+  bool operator==(value_kind const&) const = default;
 };
 
 /// The values of each size, the simplest first.
@@ -81,7 +83,14 @@ class verifier {
         if (found_.failure.empty()) { run_shifted(each); }
       }
     }
-    if (with_huge && found_.failure.empty()) { try_size(huge_size, all, all); }
+    if (with_huge && found_.failure.empty()) {
+      auto const huge = options_.only.rounded(huge_size);
+      if (options_.only.allows(huge)) {
+        try_size(huge, all, all);
+      } else {
+        leave_out(huge, "not one of " + options_.only.rules());
+      }
+    }
     return finished();
   }
 
@@ -198,10 +207,11 @@ class verifier {
     return {};
   }
 
-  /// Each size meets other scalars with the same values, and all of them with some values.
+  /// The values of a size take the scalars in turn, and each size begins with others.
   declaration declared(shape const& of, value_kind const& values) const {
-    auto const number =
-        static_cast<std::uint64_t>(values.special) * all_values.size() + values.draw + of[0];
+    auto const at = std::find(all_values.begin(), all_values.end(), values);
+    auto number = static_cast<std::uint64_t>(at - all_values.begin());
+    for (std::size_t i = 0; i < of.rank; ++i) { number += random_bits(i, of[i]); }
     return {factory_, of, values.special, random_bits(options_.seed, values.draw), number};
   }
 
@@ -211,6 +221,7 @@ class verifier {
       auto smaller = of;
       smaller.extents[i] = extent;
       if (!place_.is_alive() || !options_.only.allows(smaller)) { return false; }
+      if (seconds() > options_.max_seconds) { return false; }
       std::optional<guarded_call> in;
       auto found = examine(in, smaller, wrong.values, wrong.where);
       if (!found) { return false; }
