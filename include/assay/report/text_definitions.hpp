@@ -102,25 +102,21 @@ inline bool agrees(measure::finding const& other, measure::finding const& primar
          primary.effect.ratio <= other.effect.high;
 }
 
-/// One line for a secondary clock on which no finding of several says more than INCONCLUSIVE or
-/// UNPROVEN; else empty.
+/// One line for a secondary clock on which several findings are all INCONCLUSIVE; else empty.
 inline std::string open_clock(measure::comparison const& all, measure::clock on) {
   double low = 1, high = 1;
-  int count = 0, unproven = 0;
+  int count = 0;
   for (auto const& each : all.findings) {
     if (each.on != on) { continue; }
-    bool const guarded = each.outcome == measure::verdict::unproven;
-    if (each.primary || (!guarded && each.outcome != measure::verdict::inconclusive)) { return {}; }
+    if (each.primary || each.outcome != measure::verdict::inconclusive) { return {}; }
     ++count;
-    unproven += guarded ? 1 : 0;
     low = std::min(low, each.effect.low);
     high = std::max(high, each.effect.high);
   }
   if (count < 2) { return {}; }
   auto const form = form_of({1, low, high});
-  return concat({to_string(on), " clock: all ", std::to_string(count), " INCONCLUSIVE",
-                 unproven > 0 ? " or UNPROVEN" : "", ", within ", form.text(low), " to ",
-                 form.text(high), " (--csv has each)"});
+  return concat({to_string(on), " clock: all ", std::to_string(count), " INCONCLUSIVE, within ",
+                 form.text(low), " to ", form.text(high), " (--csv has each)"});
 }
 
 /// The findings on other clocks that differ from those on the primary clock.
