@@ -12,6 +12,7 @@
 
 #include <assay/measure/factorial.hpp>
 #include <assay/serve/measure_together.hpp>
+#include <assay/stats/random_source.hpp>
 #include <assay/stats/summary.hpp>
 #include <assay/world/world.hpp>
 
