@@ -6,6 +6,8 @@
 #include <assay/arrays/array_store.hpp>
 #include <assay/workload/all_reduce.hpp>
 
+#include <cuda_bf16.h>
+
 #include <algorithm>
 #include <array>
 #include <barrier>
@@ -137,4 +139,9 @@ TEST_CASE("averages may be rounded where the number of ranks has no exact recipr
   CHECK(reduction_inputs{.ranks = 3}.tolerance<float>(average) == 5 * 0x1p-24);
   CHECK(reduction_inputs{.ranks = 3}.tolerance<double>(average) == 5 * 0x1p-53);
   CHECK(reduction_inputs{.ranks = 3}.tolerance<std::int32_t>(average) == 0);
+  auto const sum = comm::reduction::sum;  // bfloat16 holds those of 8 ranks
+  CHECK(reduction_inputs{.ranks = 8}.tolerance<__nv_bfloat16>(sum) == 0);
+  CHECK(reduction_inputs{.ranks = 16}.tolerance<__nv_bfloat16>(sum) == 18 * 0x1p-8);
+  CHECK(reduction_inputs{.ranks = 64}.tolerance<__nv_bfloat16>(comm::reduction::max) == 0);
+  CHECK(reduction_inputs{.ranks = 64}.tolerance<std::int32_t>(sum) == 0);
 }

@@ -146,7 +146,7 @@ class nccl {
   }
 
   /// A barrier on the streams of all ranks for `options::barrier`, by an all-reduce of one element.
-  /// All ranks call it at once. The communicator outlives it.
+  /// All ranks call it at once. The communicator outlives it, and is not moved.
   device_barrier barrier() const {
     device_guard const guard{place_};
     auto const one = std::make_shared<device_block>(place_, sizeof(float));

@@ -43,13 +43,17 @@ struct reduction_inputs {
     return what == comm::reduction::average ? result / ranks : result;
   }
 
-  /// Bounds the relative error of a correct element of `T`. The bound is 0, except for averages
-  /// over a number of ranks that is not a power of two. There the reciprocal, each product and each
-  /// partial sum may be rounded, and all terms are positive.
+  /// Bounds the relative error of a correct element of `T`. The bound is 0 where `T` holds all sums
+  /// exactly, as bfloat16 does up to 8 ranks, but for averages over a number of ranks that is not a
+  /// power of two. Else each partial sum, the reciprocal and each product may be rounded, and all
+  /// terms are positive.
   template <class T>
   double tolerance(comm::reduction what) const {
-    bool const exact = (ranks & (ranks - 1)) == 0 || std::is_integral_v<T>;
-    return what != comm::reduction::average || exact ? 0 : (ranks + 2) * unit_roundoff<T>();
+    bool const holds_sums = std::is_integral_v<T> || most * ranks * unit_roundoff<T>() <= 1;
+    bool const divides_exactly = (ranks & (ranks - 1)) == 0 || std::is_integral_v<T>;
+    bool const is_exact = what == comm::reduction::max ||
+                          (holds_sums && (what == comm::reduction::sum || divides_exactly));
+    return is_exact ? 0 : (ranks + 2) * unit_roundoff<T>();
   }
 
   /// Half the distance from 1 to the next number of a floating type of 16 bits or more.
