@@ -291,6 +291,36 @@ TEST_CASE("ranks begin their cells together") {
   CHECK(said[0] == "50");
 }
 
+TEST_CASE("where one rank cannot build, the others give back what they built") {
+  benchmark::reserved_port const port;
+  auto const said = benchmark::run_ranks(2, [&](int rank) {
+    auto const all =
+        assay::world::meet({.rank = rank, .ranks = 2, .host = "127.0.0.1", .port = port.number()});
+    static int held = 0;  // subjects of this rank
+    struct counted final : measure::subject {
+      counted() { ++held; }
+      ~counted() override { --held; }
+      void warm(int, int) override {}
+      measure::cell time(int, int) override { return {}; }
+      std::optional<std::string> verify(int) override { return {}; }
+    };
+    std::vector<measure::variant> one(1);
+    one[0].build = [rank](measure::epoch const&) -> std::unique_ptr<measure::subject> {
+      if (rank == 1) { throw std::runtime_error("no memory here"); }
+      return std::make_unique<counted>();
+    };
+    if (rank == 1) {
+      (void)measure::follow(all, one, {});
+      return std::string{};
+    }
+    auto const by = std::make_shared<measure::served::leader>(all, one, options{});
+    auto const text = assay::test::message_of([&] { (void)measure::led(by, one)[0].build({}); });
+    (void)all.broadcast(measure::served::encode({"end"}));
+    return text + ", held " + std::to_string(held);
+  });
+  CHECK(said[0] == "rank 1: no memory here, held 0");
+}
+
 TEST_CASE("ranks that compare different things, and options that cannot be, end all ranks") {
   benchmark::reserved_port const port;
   auto const said = [&](std::function<comparison(assay::world const&)> const& call) {

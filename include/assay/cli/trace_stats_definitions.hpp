@@ -163,7 +163,7 @@ class trace_stats_printer {
     return trace::make_report(name, rows);
   }
 
-  /// What is asked of the steps of two files.
+  /// The options that steps of two files have.
   profile::step_choice choice() const {
     return {asked_.range,
             {asked_.files[0], asked_.files[1]},

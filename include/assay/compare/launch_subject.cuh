@@ -133,7 +133,9 @@ class launch_subject final : public subject {
                     "the host's part of a launch. Let a callable only enqueue");
     }
     if (arrive_) {
-      all.emplace_back("over ranks, work of a callable on streams of its own is not looked for");
+      all.emplace_back(
+          "over ranks, it is not looked for whether a callable enqueues anything, or on other "
+          "streams");
     } else if (session_->shared()) {
       all.emplace_back(
           "another thread of this process uses the device: times contain its part, and work of a "

@@ -68,7 +68,7 @@ inline std::string pci_bus_id(on::device place) {
   return text.data();
 }
 
-/// What tells a GPU from those of this host and others: "0000:1b:00.0 of node7".
+/// A GPU's address and its host, to tell it from others: "0000:1b:00.0 of node7".
 inline std::string gpu_of_host(on::device place) {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);

@@ -80,8 +80,8 @@ inline std::string tracing_text(trace::explanation const& of) {
                  ", so shares are those of traced runs, and no bound is read from them."});
 }
 
-/// Where batches take another time than in the comparison, whose batches are of other openings, in
-/// a sentence; empty where none does.
+/// A sentence on sides whose untraced batches take another time than in the comparison; empty where
+/// there is none.
 inline std::string other_time_text(trace::explanation const& of) {
   constexpr double other_time = 1.2;  // as much as tracing may add
   std::string text;

@@ -132,12 +132,21 @@ class leader {
     (void)all_.broadcast(encode(request));
     auto const own = own_.answer(request);
     std::vector<words> replies;
-    for (auto const& line : all_.gather(encode(own))) {
-      replies.push_back(decode({line.data(), line.size() - 1}));
+    try {
+      for (auto const& line : all_.gather(encode(own))) {
+        replies.push_back(decode({line.data(), line.size() - 1}));
+      }
+    } catch (world_error const& missing) {  // perhaps since this rank has failed
+      if (own[0] != "error") { throw; }
+      throw world_error(of_rank(0, own[1]) + "; then " + missing.what());
     }
     std::string failed;
-    for (std::size_t rank = 0; rank < replies.size() && failed.size() < longest_error; ++rank) {
+    for (std::size_t rank = 0; rank < replies.size(); ++rank) {
       if (at(replies[rank], 0) != "error" || at(replies[rank], 1) == stopped) { continue; }
+      if (failed.size() >= longest_error) {
+        failed += "; and more ranks";
+        break;
+      }
       failed += (failed.empty() ? "" : "; ") + of_rank(rank, replies[rank][1]);
     }
     if (!failed.empty()) { throw std::runtime_error(failed); }
@@ -185,11 +194,11 @@ class leader {
 class ranks_subject final : public subject {
  public:
   ranks_subject(std::shared_ptr<served::leader> by, std::size_t variant, epoch const& now)
-      : by_(std::move(by)), number_(by_->next_number()), variant_(variant) {
-    auto const built =
-        request({"build", std::to_string(variant), std::to_string(now.number),
-                 std::to_string(now.seed), std::to_string(now.instance),
-                 now.decides ? std::string{to_string(*now.decides)} : std::string{}});
+      : by_(std::move(by)),
+        number_(by_->next_number()),
+        variant_(variant),
+        decides_(now.decides.value_or(by_->times().decides())) {
+    auto const built = build(now);
     bytes_ = served::to_number<double>(served::at(built[0], 1));
     flops_ = served::to_number<double>(served::at(built[0], 2));
     for (auto const& each : built) {
@@ -214,7 +223,7 @@ class ranks_subject final : public subject {
       of.push_back(served::to_cell(each));
     }
     by_->times().add(variant_, of, launches);
-    return served::slowest(of, by_->times().decides());
+    return served::slowest(of, decides_);
   }
 
   std::optional<cell> time_empty(int launches) override {
@@ -223,7 +232,7 @@ class ranks_subject final : public subject {
       if (each.size() == 1) { return {}; }
       of.push_back(served::to_cell(each));
     }
-    return served::slowest(of, by_->times().decides());
+    return served::slowest(of, decides_);
   }
 
   /// The wrong results of all ranks.
@@ -251,6 +260,17 @@ class ranks_subject final : public subject {
   }
 
  private:
+  /// Where a rank fails, those that have built give their subjects back.
+  std::vector<served::words> build(epoch const& now) const {
+    try {
+      return request({"build", std::to_string(variant_), std::to_string(now.number),
+                      std::to_string(now.seed), std::to_string(now.instance),
+                      now.decides ? std::string{to_string(*now.decides)} : std::string{}});
+    } catch (world_error const&) { throw; } catch (...) {
+      by_->drop(number_);
+      throw;
+    }
+  }
   std::vector<served::words> request(served::words of) const {
     of.insert(of.begin(), std::to_string(number_));
     return by_->ask(of);
@@ -259,6 +279,7 @@ class ranks_subject final : public subject {
   std::shared_ptr<served::leader> by_;
   int number_;
   std::size_t variant_;
+  clock decides_;
   double bytes_ = 0, flops_ = 0;
   checks checked_ = checks::all;
 };

@@ -99,10 +99,12 @@ class rank_times {
       std::vector<double> here;
       std::string text;
       for (auto const& each : of_) {
+        if (each.cells == 0) { continue; }
         here.push_back(median_hertz(each, rank));
         text +=
             concat({text.empty() ? "" : ", ", megahertz(here.back()), " in \"", each.label, "\""});
       }
+      if (here.empty()) { continue; }
       auto const [low, high] = std::ranges::minmax(here);
       if (high > 1.005 * low) {
         all.push_back(of_rank(rank, "the SM clocks differ between variants: " + text));
@@ -116,7 +118,7 @@ class rank_times {
     return all;
   }
 
-  /// Who is slow, and for how long others wait.
+  /// The answer to which rank is slow, and for how long the others wait.
   answer waiting() const {
     answer made{"Which rank is slow, and how long do ranks wait?", {}};
     for (auto const& each : of_) {
