@@ -14,6 +14,7 @@
 #include <assay/stats/random_source.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,7 +36,7 @@ struct asked {
   poisoned outputs = poisoned::all;
   bool same_set = false;  ///< the first set is that of the first call before, and not the next one
   bool whole = false;     ///< looks at all of a large output, and not at parts drawn after the call
-  double settle = 2e-3;   ///< seconds in which work behind the calls would show
+  double settle = 2e-3;   ///< seconds behind the calls in which further work would show
 };
 
 /// Several buffer sets of one size, through which calls go in turn, each over inputs that are drawn
@@ -86,15 +87,19 @@ class rotation {
     is_early_ = checksum({judged_}) != before_;
     auto const taken = place_.run(calls_);
     behind_ = outputs();
+    done_ = std::chrono::steady_clock::now();
     return taken;
   }
 
-  /// Looks at what the drawn call left, while all lies as it did behind the last call. Another
-  /// call is made only after a wrong answer, to find its name.
+  /// Looks at what the drawn call left, while all lies as it did behind the last call: first at its
+  /// answer, and after `settle` seconds at what still changed. Another call is made only after a
+  /// wrong answer, to find its name.
   std::optional<charge> judge(asked const& how) {
     using kind = charge::kind;
     auto& of = judged();
-    place_.settle(how.settle);
+    auto const wrong = how.whole ? of.verify() : of.verify(1, std::optional{random_.next()});
+    std::chrono::duration<double> const since = std::chrono::steady_clock::now() - done_;
+    place_.settle(std::max(0.0, how.settle - since.count()));
     if (is_early_) {
       return charge{kind::escaped_work, how.when + ": its outputs changed before the call began"};
     }
@@ -120,7 +125,6 @@ class rotation {
           kind::changed_environment,
           concat({how.when, ": it changed the floating-point mode, ", of.float_change()})};
     }
-    auto const wrong = how.whole ? of.verify() : of.verify(1, std::optional{random_.next()});
     if (!wrong) { return {}; }
     return name(of, how, *wrong);
   }
@@ -180,6 +184,7 @@ class rotation {
   /// Numbers that follow from inputs and outputs of that call, before and behind the calls.
   std::uint64_t inputs_ = 0, before_ = 0, behind_ = 0, idle_ = 0;
   bool is_early_ = false;
+  std::chrono::steady_clock::time_point done_;  ///< the calls
 };
 
 }  // namespace assay::referee_detail
