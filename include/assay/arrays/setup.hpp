@@ -172,7 +172,11 @@ class setup {
   /// The referee draws one for each call, and comparisons take the first one.
   template <number T>
   T scalar(std::string name, std::initializer_list<T> values) {
-    T const value = values.begin()[choose(values.size())];
+    return scalar(std::move(name), std::span<T const>{values.begin(), values.size()});
+  }
+  template <number T>
+  T scalar(std::string name, std::span<T const> values) {
+    T const value = values[choose(values.size())];
     note_scalar(std::move(name), static_cast<double>(value));
     return value;
   }

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package on a host. No test asks which callable is faster: that depends on the machine."""
+import json
+import unittest
+
+import numpy
+
+import assay
+
+
+def scale(make, n, tail=0, tolerance=None):
+    x = make.random(n)
+    y = make.output(n)
+    make.expect(y, lambda: 2 * x.seeded(), tolerance)
+    source, to = x.numpy(), y.numpy()
+
+    def work():
+        numpy.multiply(source[:n - tail], 2, out=to[:n - tail])
+    return work
+
+
+def sums(make):
+    return scale(make, 1000)
+
+
+def no_sums(make):
+    return scale(make, 1000, tail=1)
+
+
+class Compare(unittest.TestCase):
+    def test_a_comparison_has_text_and_fields(self):
+        calls = []
+        found = assay.compare("a", lambda: calls.append(1), "b", lambda: calls.append(2),
+                              max_epochs=8, margin=0.5, seed=7, title="lists")
+        self.assertIn(found.verdict, ("FASTER", "SLOWER", "EQUIVALENT", "INCONCLUSIVE", "UNPROVEN"))
+        self.assertEqual((found.title, found.margin, found.seed), ("lists", 0.5, "7"))
+        self.assertEqual([each.label for each in found.variants], ["a", "b"])
+        self.assertEqual(json.loads(found.to_json())["title"], "lists")
+        self.assertIn(found.verdict, str(found))
+        self.assertIn("Variants (time per launch", found.full())
+        self.assertTrue(found._repr_html_().startswith("<pre>"))
+        self.assertEqual(set(calls), {1, 2})
+
+    def test_a_dictionary_names_more_than_two(self):
+        found = assay.compare_all({"a": lambda: 1, "b": lambda: 2, "c": lambda: 3}, max_epochs=8)
+        self.assertEqual(len([each for each in found.findings if each.primary]), 2)
+
+    def test_results_of_factories_are_checked(self):
+        right = assay.compare("a", sums, "b", sums, max_epochs=8)
+        self.assertIn("results: checked", str(right))
+        wrong = assay.compare("a", sums, "b", no_sums, max_epochs=8)
+        self.assertEqual(wrong.verdict, "WRONG ANSWER")
+        self.assertIn("element 999 of", " ".join(str(wrong).split()))
+
+    def test_an_exception_of_a_callable_is_named(self):
+        found = assay.compare("a", lambda: 1, "b", lambda: 1 / 0)
+        self.assertEqual(found.verdict, "UNPROVEN")
+        self.assertIn("ZeroDivisionError: division by zero", found.failure)
+
+    def test_control_c_ends_a_comparison(self):
+        def stops():
+            raise KeyboardInterrupt
+        with self.assertRaises(KeyboardInterrupt):
+            assay.compare("a", lambda: 1, "b", stops)
+
+    def test_bad_input_is_refused_with_its_value(self):
+        f = lambda: None
+        for call, error, text in (
+                (lambda: assay.compare("a", f, "a", f), ValueError, "a"),
+                (lambda: assay.compare("a", f, "b", 3), TypeError, "'b' is no callable: 3"),
+                (lambda: assay.compare("a", f, "b", lambda x, y: 0), TypeError, "takes x, y"),
+                (lambda: assay.compare("a", f, "b", f, margins=2), TypeError, "'margins'"),
+                (lambda: assay.compare("a", f, "b", f, margin="x"), RuntimeError, ""),
+                (lambda: assay.compare("a", f, "b", f, margin=-1), ValueError, "margin"),
+                (lambda: assay.compare("a", f, "b", f, clock="sun"), ValueError, "clock 'sun'"),
+                (lambda: assay.compare("a", f, "b", f, on="tpu"), ValueError, "on='tpu'"),
+                (lambda: assay.compare_all("a", f, "b"), TypeError, "in turn"),
+                (lambda: assay.compare_all(f, "a"), TypeError, "is no name"),
+                (lambda: assay.verify(lambda: 0), TypeError, "verify takes a factory")):
+            with self.subTest(text), self.assertRaises((error, RuntimeError)) as caught:
+                call()
+            self.assertIn(text, str(caught.exception))
+
+    def test_work_on_streams_needs_a_device(self):
+        found = None
+        try:
+            found = assay.compare("a", lambda stream: None, "b", lambda stream: None)
+        except (RuntimeError, ValueError) as error:
+            self.assertRegex(str(error), "device|toolkit|driver")
+        if found is not None:  # here is one, and the callables enqueue nothing
+            self.assertEqual(found.verdict, "UNPROVEN")
+
+
+class Race(unittest.TestCase):
+    def test_a_race_has_a_ranking(self):
+        found = assay.race({"a": lambda: sum(range(10)), "b": lambda: sum(range(10000))})
+        self.assertEqual({each.name for each in found.racers}, {"a", "b"})
+        self.assertIn(found.winner, ("a", "b", None))
+
+
+class Verify(unittest.TestCase):
+    def test_right_work_is_right_and_a_tail_is_found(self):
+        right = assay.verify(scale_by_n)
+        self.assertTrue(right, str(right))
+        self.assertGreater(right.cases, 100)
+        wrong = assay.verify(lambda make, n: scale(make, n, tail=n % 4))
+        self.assertFalse(wrong)
+        self.assertIn("n = 1, zeros: element 0", wrong.failure)
+        self.assertIn("assay.verify(..., seed=1, only=[1])", str(wrong))
+
+    def test_the_call_that_repeats_a_failure_is_one_of_python(self):
+        text = assay._in_python("wrong; repeat with assay::verify(..., {.seed = 3, .only = {{64, 33}, {1, 2}}, "
+                                ".concurrent = false, .place = assay::on::device{1}}); more {x}")
+        self.assertEqual(text, "wrong; repeat with assay.verify(..., seed=3, only=[(64, 33), (1, 2)], "
+                               "concurrent=False, device=1); more {x}")
+
+    def test_sizes_keep_rules(self):
+        seen = set()
+
+        def of(make, rows, columns):
+            seen.add((rows, columns))
+            return scale(make, rows * columns)
+        self.assertTrue(assay.verify(of, only=[(3, 5), (1, 7)]))
+        self.assertEqual(seen, {(3, 5), (1, 7)})
+        seen.clear()
+        self.assertTrue(assay.verify(of, multiple_of=[1, 8], at_least=1, at_most=64))
+        self.assertTrue(all(columns % 8 == 0 and 1 <= rows <= 64 for rows, columns in seen))
+
+    def test_types_scalars_and_rules_of_sums(self):
+        def saxpy(make, n):
+            a = make.scalar("a", [2, 0, -0.5])
+            make.finite()
+            x = make.random(n, "float64", range=(-1, 1))
+            y = make.inout(n, numpy.float64)
+            make.expect(y, lambda: a * x.seeded() + y.seeded())
+            source, to = x.numpy(), y.numpy()
+
+            def work():
+                to[:] = a * source + to
+            return work
+        found = assay.verify(saxpy)
+        self.assertTrue(found, str(found))
+
+        def total(make, n):
+            make.finite()
+            x = make.random(n)
+            y = make.output(1)
+            make.expect(y, lambda: [x.seeded().sum()], assay.sum_of(n))
+            source, to = x.numpy(), y.numpy()
+
+            def work():
+                to[0] = numpy.add.reduce(source)
+            return work
+        found = assay.verify(total, at_least=1)
+        self.assertTrue(found, str(found))
+
+        def count(make, n):
+            x = make.random(n, "int32", range=(0, 9))
+            y = make.output(n, "int32")
+            make.expect(y, lambda: x.seeded() + 1)
+            source, to = x.numpy(), y.numpy()
+            return lambda: numpy.add(source, 1, out=to)
+        found = assay.verify(count)
+        self.assertTrue(found, str(found))
+
+    def test_a_factory_without_expectation_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "expect"):
+            assay.verify(lambda make, n: lambda: None)
+
+    def test_right_values_of_another_size_are_named(self):
+        def of(make, n):
+            y = make.output(n)
+            make.expect(y, [1.0])
+            return lambda: y.numpy().fill(1)
+        self.assertIn("1 right values for an array of", assay.verify(of, only=[2]).failure)
+
+    def test_a_setup_ends_with_its_factory(self):
+        kept = []
+
+        def of(make, n):
+            kept.append(make)
+            return scale(make, n)
+        assay.verify(of, only=[1])
+        with self.assertRaisesRegex((RuntimeError, ValueError), "factory has returned"):
+            kept[0].output(3)
+        with self.assertRaisesRegex((RuntimeError, ValueError), "dtype 'complex64'"):
+            assay.compare("a", lambda make: make.output(1, "complex64"), "b", sums).full()
+            raise ValueError(assay.compare("a", lambda make: make.output(1, "complex64"), "b",
+                                           sums).failure)
+
+
+def scale_by_n(make, n):
+    return scale(make, n)
+
+
+if __name__ == "__main__":
+    unittest.main()
