@@ -269,7 +269,6 @@ class setup {
   /// The scalars in words, such as "alpha = 0.5, beta = 0", and leading dimensions that were chosen
   /// with padding; empty without any.
   std::string const& scalars() const noexcept;
-
   /// Overwrites all arrays of `output` with their poison.
   void poison();
   /// Random bits that decide a place in memory, others for each buffer set.
@@ -291,9 +290,8 @@ class setup {
 
  private:
   using state = arrays::setup_state;
-  explicit setup(std::unique_ptr<state> made) noexcept;
-
   using declared_memory = arrays::declared_memory;
+  explicit setup(std::unique_ptr<state> made) noexcept;
   /// Chooses the leading dimension where it is 0. The next array that is declared has these rows.
   /// Returns its number of elements.
   std::size_t lay_out(matrix& rows, std::size_t element_bytes);
