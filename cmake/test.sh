@@ -30,6 +30,12 @@ install_missing
 require
 if find_toolkit; then echo "CUDA toolkit: $CUDACXX"; else echo 'no CUDA toolkit: the host half only'; fi
 
+# The Python package is tested where its build requirements are, or pip can get them.
+if ! python3 -c 'import nanobind, numpy' 2>/dev/null; then
+  python3 -m pip install --quiet --target build/python nanobind numpy >/dev/null 2>&1 </dev/null &&
+    export PYTHONPATH="$PWD/build/python${PYTHONPATH:+:$PYTHONPATH}"
+fi
+
 say 'Configuring'
 configure test "$@"
 say "Building, $(job_count) at once"
