@@ -8,7 +8,7 @@
 /// at most: the probabilities, the gradient of the scores, and what is stored.
 #include "catch.hpp"
 #include "device_array.hpp"
-#include "nn/on_device.cuh"
+#include "nn/expect_within.hpp"
 #include "small_sizes.hpp"
 
 #include <assay/core/bfloat16.hpp>
