@@ -12,6 +12,7 @@
 #include "small_sizes.hpp"
 
 #include <assay/core/bfloat16.hpp>
+#include <assay/core/stream.hpp>
 #include <assay/nn/fused_attention.cuh>
 #include <assay/nn/fused_attention_backward.cuh>
 #include <assay/verify.cuh>
