@@ -91,10 +91,10 @@ inline std::vector<std::string> nvbench_settings(std::vector<nvbench_program> co
   bool batches = false;
   for (auto const& each : of) {
     auto const help = output_of(command{{each.path, "--help"}, each.timeout});
-    if (help.find("--jsonbin") == help.npos) {
+    if (help.find("--min-samples") == help.npos) {
       throw std::invalid_argument(concat({"--nvbench: '", each.path,
-                                          "' was not built with nvbench, or before it had the "
-                                          "option --jsonbin: its --help does not name that"}));
+                                          "' was not built with nvbench: "
+                                          "its --help does not name --min-samples"}));
     }
     batches = batches || help.find("--no-batch") == help.npos;
   }

@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     std::string const word = argv[i];
     if (word == "--help") {
-      std::cout << "* `--jsonbin <filename>`\n* `--no-batch`\n";
+      std::cout << "* `--min-samples <count>`\n* `--no-batch`\n";
       return 0;
     }
     std::string const value = i + 1 < argc ? argv[i + 1] : "";
