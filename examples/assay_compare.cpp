@@ -29,6 +29,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <iostream>
@@ -283,7 +284,7 @@ int compare(compare_request& of) {
     if (runs != nullptr) {  // a run is for all states, so their time limits add up
       std::chrono::duration<double> const spent = steady_clock::now() - begin;
       of.chosen.measuring.max_seconds =
-          std::max(limit, limit * static_cast<double>(all.size()) - spent.count());
+          std::max(limit, std::ceil(limit * static_cast<double>(all.size()) - spent.count()));
       runs->begin(i);
     }
     report::progress_line progress{
