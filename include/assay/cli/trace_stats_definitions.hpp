@@ -100,6 +100,7 @@ class trace_stats_printer {
       auto const of = read(path);
       all.add(path, trace::select(of, asked_.filter(of)));
     }
+    all.finish();
     auto const found = trace::compare_ranks(all);
     auto const notes = trace::rank_notes(found, all);
     if (!asked_.html.empty()) {
