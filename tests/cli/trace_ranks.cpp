@@ -100,12 +100,22 @@ TEST_CASE("of two ranks each is the other's partner; of three a trace does not t
   CHECK(ranks[1].at("Held Up (ns)") == 200'000);
   auto const third = (of.here / "c.sqlite").string();
   write_nsys(rank(2, 10'000, "step", pair), third);
-  CHECK_THAT(run({of.a, of.b, third, "--ranks"}).err, contains("0 of 3 devices ran collectives"));
+  CHECK_THAT(run({of.a, of.b, third, "--ranks"}).err,
+             contains("0 of 3 devices ran collectives, and transfers"));
   write_nsys(rank(0, 10'000), of.a);
   write_nsys(rank(1, 30'000), of.b);
   auto const three = run({of.a, of.b, third, "--ranks", "--csv"});
   CHECK(three.code == cli::ok);
   CHECK_THAT(three.out, contains("10 kernels of point-to-point transfers"));
+}
+
+TEST_CASE("causes name a range of PyTorch without the numbers of its instances") {
+  two_ranks const of;
+  for (auto const* name : {"step, op_id = 17", "step, seq = 3, op_id = 17"}) {
+    write_nsys(rank(1, 30'000, name), of.b);
+    auto const read = nlohmann::json::parse(run({of.a, of.b, "--ranks", "--json"}).out);
+    CHECK(read.at("rank_causes")[0].at("Range") == "step");
+  }
 }
 
 TEST_CASE("ranks are written as a page and as files") {

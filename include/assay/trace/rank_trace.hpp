@@ -273,7 +273,7 @@ class rank_collector {
         auto const& range = of.ranges[*at];
         if (range.thread != each.thread || range.when.end < each.at) { continue; }
         if (!of_nccl(range)) {
-          run.range = strings_.intern(of.strings[range.name]);
+          run.range = strings_.intern(without_instance(of.strings[range.name]));
           break;
         }
         if (run.communicator == 0) { run.communicator = range.payload; }
