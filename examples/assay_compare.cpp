@@ -165,6 +165,7 @@ void settle(compare_request& of) {
   // CLI::Range lets NaN pass
   cli::require_between("--max-seconds", measuring.max_seconds, 1e-3, 1e6);
   cli::require_between("--timeout", of.timeout, 1e-3, 1e6);
+  for (auto const& program : of.programs) { of.chosen.later->files.read("the program", program); }
   cli::require_outputs(of.chosen);
 }
 
@@ -247,7 +248,10 @@ void tell(compare_request const& of, std::string const& name, measure::compariso
   };
   auto const& verdict = *std::ranges::find(found.findings, true, &measure::finding::primary);
   chosen.quiet = true;
-  chosen.later->keep_failure([&] { cli::write_outputs(chosen, found, std::cout); });
+  chosen.later->keep_failure([&] {
+    if (!single) { cli::keep_apart(chosen, "--json of " + name, chosen.files["--json"]); }
+    cli::write_outputs(chosen, found, std::cout);
+  });
   if (!of.chosen.quiet && single) { std::cout << found; }
   if (!of.chosen.quiet && !single) {
     auto const results = report::detail::results_line(found);

@@ -244,7 +244,7 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2") {
            {"./old ./new --timeout nan", "--timeout nan: it must be between"},
            {"./old ./new --fail-if fast", "fast"},
            {"./old ./new --labels one", "--labels"},
-           {"./old ./new --json /no/such/x.json", "/no/such/x.json"},
+           {"./old ./new --json ././new", "would overwrite the program"},
            {"./old ./new --frobnicate", "--frobnicate"},
            {"./old ./new --command true --command true", "--command"},
            {"--command true", "give it twice"},
@@ -269,6 +269,9 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2") {
     CHECK(std::ranges::count(what.err, '\n') == 1);
   }
   CHECK(here.shell("'" + compare + "' ./old ./new --seed 0").code == 2);
+  auto const lost = here.run("./old ./new --json /no/such/x.json");
+  CHECK(lost.code == 4);
+  CHECK_THAT(lost.err, contains("/no/such/x.json") && contains("choose another path"));
   auto const version = here.shell("ASSAY_TEST_SAY='assay-serve 4\n' '" + compare + "' ./old ./new");
   CHECK(version.code == 2);
   CHECK_THAT(version.err, contains("speaks version 4, this assay_compare version 3"));
