@@ -63,6 +63,8 @@ class setup {
   /// 64 KiB, and so do rows without a leading dimension of the caller. Without this call, arrays
   /// begin at multiples of 256 bytes, and in stores that shift them at those of the element's size.
   setup& align(std::size_t bytes);
+  /// The array that is declared next has this name in messages: `make.named("y").output<float>(n)`.
+  setup& named(std::string name);
   /// Takes the right values of later expectations from one object; see `shared_right_values`.
   setup& share(shared_right_values const& with);
 
