@@ -226,9 +226,25 @@ TEST_CASE("a lack of memory leaves a size out, wherever it is met", "[verify]") 
     };
   });
   CHECK(seen);
-  CHECK(seen.left_out ==
-        std::vector<std::string>{"size 769: no host memory", "size 4097: no host memory",
-                                 "size 65537: no host memory", "size 1000003: no host memory"});
+  std::string const in_f = ": setup.expect: the function of array 0 threw: std::bad_alloc";
+  CHECK(seen.left_out == std::vector<std::string>{"size 769: no host memory", "size 4097" + in_f,
+                                                  "size 65537" + in_f, "size 1000003" + in_f});
+  // Of an array, and of CUDA, as a check of the caller's cudaMalloc throws it.
+  auto const large = verify(
+      [](setup& make, std::size_t n) {
+        if (n == 7) {
+          throw std::runtime_error("x.cu:5: cudaErrorMemoryAllocation: out of memory");
+        }
+        auto const y = make.output<float>(n);
+        make.expect(y, [](std::size_t) { return 3; });
+        return [=] { std::fill_n(y.data(), n, 3.0F); };
+      },
+      {.only = {std::size_t{1} << 46U, 5, 7}});
+  CHECK(large);
+  REQUIRE(large.left_out.size() == 2);
+  CHECK_THAT(large.left_out[0], contains("size 70368744177664: host memory: no room for "));
+  CHECK(large.left_out[1] == "size 7: x.cu:5: cudaErrorMemoryAllocation: out of memory");
+  CHECK_THAT(in_words(large), contains("right in 8 cases, ") && contains("; 2 left out\n"));
   // In any of the calls of one case.
   int in_all = 0;
   auto const counted = [&](int without) {

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -49,15 +48,12 @@ class expectation {
   virtual std::size_t sample() const { return 0; }
 };
 
-/// Runs the caller's function of an array. Names the array where it throws anything but a lack of
-/// memory.
+/// Runs the caller's function of an array. Names the array where it throws.
 template <class Call>
 auto naming_array(std::string const& name, Call const& call) {
   try {
     return call();
-  } catch (no_right_value const&) { throw; } catch (std::bad_alloc const&) {
-    throw;
-  } catch (std::exception const& cause) {
+  } catch (no_right_value const&) { throw; } catch (std::exception const& cause) {
     std::throw_with_nested(
         std::runtime_error("setup.expect: the function of " + name + " threw: " + cause.what()));
   } catch (...) {

@@ -8,6 +8,7 @@
 #include <assay/arrays/row_layout.hpp>
 #include <assay/arrays/setup.hpp>
 #include <assay/callables/callable.hpp>
+#include <assay/memory/concepts.hpp>
 #include <assay/verify/call_place.hpp>
 #include <assay/verify/hang_watch.hpp>
 #include <assay/verify/options.hpp>
@@ -19,7 +20,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -28,14 +28,6 @@
 #include <vector>
 
 namespace assay::verify_detail {
-
-/// A factory without expectations: no failure of its work, but of the program.
-struct nothing_expected : std::invalid_argument {
-  explicit nothing_expected(std::string const& where)
-      : invalid_argument("verify: " + where +
-                         ": the factory expects nothing, so nothing would be checked: say what is "
-                         "right by make.expect(array, f)") {}
-};
 
 /// The size and the values of one call.
 struct declaration {
@@ -141,9 +133,8 @@ class guarded_call {
   /// The worst error of the last right results.
   worst_error worst() const noexcept { return arrays_->worst(); }
   std::string worst_place() const {
-    auto const at = worst();
-    auto const of = arrays_->declared()[at.array];
-    return arrays::detail::place_in(of.rows, at.element, of.name);
+    auto const of = arrays_->declared()[worst().array];
+    return arrays::detail::place_in(of.rows, worst().element, of.name);
   }
   /// False where the last case was left out, since its factory handles finite numbers alone.
   bool was_called() const noexcept { return was_called_; }
@@ -189,21 +180,23 @@ class guarded_call {
     return of.what == role::input || of.what == role::zeros;
   }
 
-  /// Calls the factory. An exception of the factory is an error of this size; a lack of memory
-  /// passes through.
+  /// Calls the factory. An exception of the factory is an error of this size.
   std::optional<std::string> declare(declaration const& how) {
     end_work();
     watch_.set_case(how.name);
-    try {
+    auto const thrown = what_throws("the factory threw", [&] {
       store_->rewind(false);
       arrays_.emplace(store_, how.seed);
       arrays_->allow_empty().with(how.special).choose_scalars(how.scalars).choose_rows(layout_);
       watch_.during("the factory", [&] { work_ = how.factory.make(*arrays_, how.of); });
-      if (auto const& more = scalars(); !more.empty()) { watch_.set_case(how.name + ", " + more); }
-    } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
-      return std::string{"the factory threw: "} + cause.what();
-    } catch (...) { return "the factory threw an exception of unknown type"; }
-    if (!arrays_->has_expectations()) { throw nothing_expected{how.name}; }
+    });
+    if (thrown) { return thrown; }
+    if (auto const& more = scalars(); !more.empty()) { watch_.set_case(how.name + ", " + more); }
+    if (!arrays_->has_expectations()) {  // no failure of the work, but of the program
+      throw std::invalid_argument("verify: " + how.name +
+                                  ": the factory expects nothing, so nothing would be checked: say "
+                                  "what is right by make.expect(array, f)");
+    }
     cover(scratch_poison, true);
     pad(true);
     kept_ = contents(is_kept);
@@ -271,25 +264,32 @@ class guarded_call {
     return {};
   }
 
+  /// What code of the caller throws, in words, but for a lack of memory.
+  template <class Run>
+  static std::optional<std::string> what_throws(std::string const& words, Run const& run) {
+    try {
+      run();
+    } catch (std::exception const& cause) {
+      if (mr::is_out_of_memory(cause)) { throw; }
+      return (words.empty() ? "" : words + ": ") + cause.what();
+    } catch (...) { return words + " an exception of unknown type"; }
+    return {};
+  }
+
   /// Runs one call. Returns an error of the call beside its results, in words.
   template <class Run>
   std::optional<std::string> call(Run const& run) {
-    try {
-      run();
-    } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
-      return std::string{"the call threw: "} + cause.what();
-    } catch (...) { return "the call threw an exception of unknown type"; }
+    if (auto thrown = what_throws("the call threw", run)) { return thrown; }
     return harm();
   }
 
   /// The first wrong result in words, or why a function does not say what is right.
   std::optional<std::string> wrong_result() {
-    try {
-      return watch_.during("a function of expect, expect_from or expect_that",
-                           [&] { return arrays_->verify(); });
-    } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
-      return cause.what();
-    }
+    constexpr auto who = "a function of expect, expect_from or expect_that";
+    std::optional<std::string> wrong;
+    auto const judge = [&] { wrong = arrays_->verify(); };
+    auto thrown = what_throws("", [&] { watch_.during(who, judge); });
+    return thrown ? thrown : wrong;
   }
 
   /// Changes that no call may make, in words: of red zones, padding, inputs and zeros.

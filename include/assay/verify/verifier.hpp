@@ -5,7 +5,7 @@
 #pragma once
 
 #include <assay/arrays/guarded_store.hpp>
-#include <assay/memory/request.hpp>
+#include <assay/memory/concepts.hpp>
 #include <assay/stats/number_text.hpp>
 #include <assay/verify/call_place.hpp>
 #include <assay/verify/guarded_call.hpp>
@@ -126,6 +126,10 @@ class verifier {
   void leave_out(shape const& of, std::string const& why) {
     found_.left_out.push_back("size " + to_string(of) + ": " + why);
   }
+  void leave_out_full(shape const& of, std::exception const& memory) {
+    std::string const why = memory.what();
+    leave_out(of, why == std::bad_alloc{}.what() ? "no host memory" : why);
+  }
 
   /// The sizes that were right, in their order; none where these are the usual ones.
   std::vector<shape> all_tried() const {
@@ -203,9 +207,10 @@ class verifier {
       auto const wrong = in->examine(declared(of, values));
       if (!wrong) { return {}; }
       return mistake{values, where, in->scalars(), *wrong};
-    } catch (mr::out_of_memory const& full) {
-      leave_out(of, full.what());
-    } catch (std::bad_alloc const&) { leave_out(of, "no host memory"); }
+    } catch (std::exception const& cause) {
+      if (!mr::is_out_of_memory(cause)) { throw; }
+      leave_out_full(of, cause);
+    }
     in.reset();
     left_out_ = true;
     return {};
@@ -321,9 +326,10 @@ class verifier {
         wrong = guarded_call::examine_both(one, declared(of, first), two, declared(of, second));
       }
       if (wrong) { report(of, {first, {}, one.scalars(), *wrong}, {of}); }
-    } catch (mr::out_of_memory const& full) {
-      leave_out(of, full.what());
-    } catch (std::bad_alloc const&) { leave_out(of, "no host memory"); }
+    } catch (std::exception const& cause) {
+      if (!mr::is_out_of_memory(cause)) { throw; }
+      leave_out_full(of, cause);
+    }
   }
 
   factory const& factory_;
