@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <new>
+#include <numeric>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 using namespace assay;
@@ -261,6 +263,36 @@ TEST_CASE("a lack of memory leaves a size out, wherever it is met", "[verify]") 
     INFO(each << " of " << all);
     CHECK(!counted(each).left_out.empty());
   }
+}
+
+TEST_CASE("a function of all right values begins with zeros", "[verify]") {
+  auto const seen = verify([](setup& make, std::size_t rows, std::size_t n) {
+    auto const x = make.random<float>(rows * n);
+    auto const y = make.output<float>(rows), z = make.output<float>(rows);
+    make.expect(
+        y,
+        [=](std::span<double> sums) {
+          for (std::size_t i = 0; i < rows * n; ++i) { sums[i / n] += x.seeded(i); }
+        },
+        sum_of(n));
+    make.expect(
+        std::tie(y, z),
+        [=](std::span<double> one, std::span<double> two) {
+          for (std::size_t i = 0; i < rows * n; ++i) {
+            one[i / n] += x.seeded(i);
+            two[i / n] -= x.seeded(i);
+          }
+        },
+        sum_of(n));
+    return [=] {
+      for (std::size_t row = 0; row < rows; ++row) {
+        y.data()[row] = std::accumulate(x.data() + row * n, x.data() + (row + 1) * n, 0.0F);
+        z.data()[row] = -y.data()[row];
+      }
+    };
+  });
+  INFO(seen);
+  CHECK(seen);
 }
 
 TEST_CASE("a factory that expects nothing at one size is refused with that size", "[verify]") {
