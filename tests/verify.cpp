@@ -407,6 +407,31 @@ TEST_CASE("scalars take all their values, and failures name them", "[verify]") {
   CHECK_THAT(axpb(true).failure, contains("n = 1, ") && contains("b = 7: element 0 of array 1"));
 }
 
+TEST_CASE("scalars may decide the sizes of arrays", "[verify]") {
+  auto const strided = [](std::size_t behind) {
+    return verify([behind](setup& make, std::size_t n) {
+      auto const stride = make.scalar("stride", {1, 2, 3});
+      auto const x = make.random<float>(n * static_cast<std::size_t>(stride));
+      auto const y = make.output<float>(n);
+      auto const at = [=](std::size_t i) { return i * static_cast<std::size_t>(stride); };
+      make.expect(y, [=](std::size_t i) { return x.seeded(at(i)); });
+      return [=] {
+        for (std::size_t i = 0; i < n; ++i) { y.data()[i] = x.data()[at(i)]; }
+        if (stride == 2 && n > 0) { x.data()[x.size() + behind - 1] = 0; }
+      };
+    });
+  };
+  CHECK_THAT(strided(1).failure, contains("stride = 2: it wrote before or behind array 0"));
+  auto const seen = verify([](setup& make, std::size_t n) {
+    auto const twice = make.scalar("twice", {0, 1});
+    auto const y = make.output<int>(n << twice);
+    make.expect(y, [](std::size_t i) { return static_cast<int>(i); });
+    return [=] { std::iota(y.data(), y.data() + y.size(), 0); };
+  });
+  INFO(seen);
+  CHECK(seen);
+}
+
 TEST_CASE("each scalar meets each kind of values, whatever the sizes have in common", "[verify]") {
   std::set<double> with_nan;
   CHECK(verify(

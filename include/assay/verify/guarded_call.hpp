@@ -52,7 +52,7 @@ class guarded_call {
       : place_(where),
         watch_(watch),
         layout_(of.layout),
-        store_(std::make_shared<arrays::guarded_store>(where.make_store(), of.begin, 1)) {}
+        store_(std::make_shared<arrays::guarded_store>(where.make_store(), of.begin, 1, true)) {}
   guarded_call(guarded_call const&) = delete;
   guarded_call& operator=(guarded_call const&) = delete;
   ~guarded_call() {
