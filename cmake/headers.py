@@ -44,7 +44,7 @@ STANDARD = {
     "csignal": r"signal|sig_atomic_t",
     "cstddef": r"size_t|ptrdiff_t|byte|max_align_t",
     "cstdint": r"u?int(8|16|32|64|max|ptr)_t",
-    "cstdio": r"FILE|f(open|close|read|gets|printf)|s?n?printf|size_t",
+    "cstdio": r"FILE|f(open|close|read|gets|printf|flush|error)|s?n?printf|size_t",
     "cstdlib": r"abs|_Exit|free|strtoull|aligned_alloc|getenv|ato[il]|size_t",
     "cstring": r"mem(cpy|set|cmp)|size_t",
     "ctime": r"tm|time_t|strftime|size_t",

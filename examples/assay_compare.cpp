@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Did my change make the program faster? Two builds of a program that calls assay::serve, or two
-// whole commands, judged by the same engine as two kernels in one program.
+// Did my change make the program faster? Two builds of a program that calls assay::serve or of a
+// benchmark of nvbench, or two commands, judged by the same engine as two kernels in one program.
 // assay-uses: cli
 // assay-test-args: --help
 
 #include "command_subject.hpp"
 #include "common_cases.hpp"
 #include "metric_subject.hpp"
+#include "nvbench_runs.hpp"
 
 #include <assay/cli/gate.hpp>
 #include <assay/cli/guarded.hpp>
@@ -27,8 +28,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -39,8 +44,9 @@ using namespace assay;
 namespace {
 
 constexpr auto compare_description =
-    "Compares two builds of a program that calls assay::serve, or two commands. Each program "
-    "starts anew in every epoch; the programs work in turn, in random order.\n"
+    "Compares two builds of a program that calls assay::serve, two builds of a benchmark of "
+    "nvbench, or two commands. Each program starts anew in every epoch; the programs work in turn, "
+    "in random order.\n"
     "The verdict comes from the Hodges-Lehmann estimate and the exact signed-rank interval over "
     "epochs, with several interim analyses.\n"
     "All false verdicts together, over all cases, have at most the chance --alpha. A second "
@@ -53,6 +59,9 @@ struct compare_request {
   double timeout = 60;
   examples::metric metric;
   std::string metric_unit = "s", metric_better = "lower";
+  bool of_nvbench = false;
+  std::vector<std::string> benchmarks, axes;
+  std::string nvbench_options = "--min-samples 10 --timeout 0.1";
   cli::options chosen;
 
   bool of_commands() const { return !commands.empty(); }
@@ -90,6 +99,19 @@ void declare(CLI::App& app, compare_request& into) {
       app.add_option("--metric-skip", into.metric.skipped, "the first numbers of each run warm up"))
       ->check(CLI::Range(0, 1000000))
       ->needs(metric);
+  auto* const nvbench = app.add_flag("--nvbench", into.of_nvbench,
+                                     "OLD and NEW are unmodified programs of nvbench; each state "
+                                     "of a benchmark is a case")
+                            ->excludes("--command");
+  app.add_option("--benchmark", into.benchmarks, "of nvbench: this one; may be repeated")
+      ->allow_extra_args(false)
+      ->needs(nvbench);
+  app.add_option("--axis", into.axes, "of nvbench: these values, as 'N=[1,2]'; may be repeated")
+      ->allow_extra_args(false)
+      ->needs(nvbench);
+  shown(app.add_option("--nvbench-options", into.nvbench_options,
+                       "nvbench's own options, for short runs"))
+      ->needs(nvbench);
   app.add_option("--labels", into.given_labels, "two names for the report")
       ->delimiter(',')
       ->expected(2)
@@ -143,30 +165,59 @@ void settle(compare_request& of) {
   // CLI::Range lets NaN pass
   cli::require_between("--max-seconds", measuring.max_seconds, 1e-3, 1e6);
   cli::require_between("--timeout", of.timeout, 1e-3, 1e6);
+  for (auto const& program : of.programs) { of.chosen.later->files.read("the program", program); }
   cli::require_outputs(of.chosen);
 }
 
-/// The cases to compare: those that both programs have, or the one that was asked for.
-std::vector<measure::remote_case> cases(compare_request const& of) {
+/// Both programs as those of nvbench. Names the states that are not compared.
+std::shared_ptr<examples::nvbench_runs> nvbench_runs(compare_request const& of) {
+  std::vector<examples::nvbench_program> programs;
+  for (auto const& each : of.programs) { programs.push_back({each, of.remote().timeout}); }
+  auto settings = examples::nvbench_settings(programs, of.nvbench_options);
+  auto const selection = examples::nvbench_selection(of.benchmarks, of.axes);
+  auto runs = std::make_shared<examples::nvbench_runs>(programs, std::move(settings), selection);
+  for (auto const& each : runs->left_out()) { std::cerr << "not compared: " << each << '\n'; }
+  if (runs->states().empty()) {
+    throw std::invalid_argument("--nvbench: no state is in both programs");
+  }
+  return runs;
+}
+
+/// The cases to compare: those that both programs have, or the one that was asked for. With nvbench
+/// they are the states of its runs, in the same order.
+std::vector<measure::remote_case> cases(compare_request const& of, examples::nvbench_runs* runs) {
   if (of.of_commands()) { return {{"command"}}; }
-  auto both = examples::common_cases({of.programs[0]}, {of.programs[1]}, of.remote());
+  std::vector<measure::remote_case> both;
+  if (runs == nullptr) {
+    both = examples::common_cases({of.programs[0]}, {of.programs[1]}, of.remote());
+  } else {
+    for (auto const& each : runs->states()) {
+      both.push_back(
+          {each.name, each.gpu_seconds > 0 ? measure::clock::gpu : measure::clock::wall});
+    }
+  }
   if (of.one_case.empty()) { return both; }
   std::vector<std::string> names;
   for (auto const& each : both) { names.push_back(each.name); }
-  return {both[cli::choose("--case", "case", of.one_case, names)]};
+  auto const one = cli::choose("--case", "case", of.one_case, names);
+  if (runs != nullptr) { runs->keep_only(one); }
+  return {both[one]};
 }
 
-measure::comparison judged(compare_request const& of, measure::remote_case const& which,
-                           std::size_t count) {
+/// Number `index` of all cases.
+measure::comparison judged(compare_request const& of, std::vector<measure::remote_case> const& all,
+                           std::size_t index, std::shared_ptr<examples::nvbench_runs> const& runs) {
+  auto const& which = all[index];
   auto const labels = of.labels();
   std::vector<measure::variant> variants;
   for (std::size_t i = 0; i < 2; ++i) {
     examples::command command{{"/bin/sh", "-c", of.of_commands() ? of.commands[i] : ""},
                               of.remote().timeout};
     variants.push_back(
-        of.of_metric() ? examples::metric_variant(labels[i], std::move(command), of.metric)
-        : of.of_commands()
-            ? examples::command_variant(labels[i], std::move(command))
+        of.of_metric()     ? examples::metric_variant(labels[i], std::move(command), of.metric)
+        : of.of_commands() ? examples::command_variant(labels[i], std::move(command))
+        : runs != nullptr
+            ? examples::nvbench_variant(labels[i], runs, i, index)
             : measure::remote_variant(labels[i], {of.programs[i]}, which.name, of.remote()));
   }
   auto measuring = of.chosen.measuring;
@@ -174,10 +225,11 @@ measure::comparison judged(compare_request const& of, measure::remote_case const
   for (auto const each : measure::all_clocks) {
     if (of.clock == to_string(each)) { measuring.clock = each; }
   }
-  measuring.alpha /= static_cast<double>(count);
+  measuring.alpha /= static_cast<double>(all.size());
   measuring.title = which.name + ": " + labels[1] + " against " + labels[0];
   auto found = measure::compare_variants(variants, measure::against_first(labels), measuring);
-  if (of.of_metric()) {  // its cells are no launches
+  if (runs != nullptr) { found.where.device = runs->states()[index].device; }
+  if (of.of_metric() || runs != nullptr) {  // cells are no launches
     std::erase_if(found.notes, [](auto const& each) { return each.starts_with("cells of "); });
   }
   machine::fill_unknown(found.where, of.chosen.where);
@@ -196,7 +248,10 @@ void tell(compare_request const& of, std::string const& name, measure::compariso
   };
   auto const& verdict = *std::ranges::find(found.findings, true, &measure::finding::primary);
   chosen.quiet = true;
-  chosen.later->keep_failure([&] { cli::write_outputs(chosen, found, std::cout); });
+  chosen.later->keep_failure([&] {
+    if (!single) { cli::keep_apart(chosen, "--json of " + name, chosen.files["--json"]); }
+    cli::write_outputs(chosen, found, std::cout);
+  });
   if (!of.chosen.quiet && single) { std::cout << found; }
   if (!of.chosen.quiet && !single) {
     auto const results = report::detail::results_line(found);
@@ -218,21 +273,31 @@ int worse(int one, int other) {
 }
 
 int compare(compare_request& of) {
-  auto const all = cases(of);
+  using std::chrono::steady_clock;
+  auto const runs = of.of_nvbench ? nvbench_runs(of) : nullptr;
+  auto const all = cases(of, runs.get());
   if (of.chosen.list) {
     for (auto const& each : all) { std::cout << each.name << '\n'; }
     return cli::ok;
   }
   cli::detail::interrupt_guard const guard;
   int code = cli::ok;
-  for (auto const& each : all) {
+  double const limit = of.chosen.measuring.max_seconds;
+  auto const begin = steady_clock::now();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (runs != nullptr) {  // a run is for all states, so their time limits add up
+      std::chrono::duration<double> const spent = steady_clock::now() - begin;
+      of.chosen.measuring.max_seconds =
+          std::max(limit, std::ceil(limit * static_cast<double>(all.size()) - spent.count()));
+      runs->begin(i);
+    }
     report::progress_line progress{
         std::cerr, of.chosen.quiet ? report::progress_form::none : report::stderr_form(),
         of.chosen.measuring.max_seconds};
     of.chosen.measuring.progress = std::ref(progress);
-    auto const found = judged(of, each, all.size());
+    auto const found = judged(of, all, i, runs);
     progress.finish();
-    tell(of, each.name, found, all.size() == 1);
+    tell(of, all[i].name, found, all.size() == 1);
     code = worse(code, cli::judge(found, of.chosen.fail_if));
     if (cli::detail::was_interrupted()) { break; }
   }

@@ -21,7 +21,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -118,13 +117,17 @@ std::deque<saved> read_all(std::vector<named_document> const& files) {
   return all;
 }
 
-/// The files to write, each with its content.
-using outputs = std::vector<std::pair<std::string, std::string>>;
+/// A file to write, and the option that asks for it.
+struct output {
+  char const* option;
+  std::string path, content;
+};
+using outputs = std::vector<output>;
 
 void add_csv(outputs& to, std::string const& path, measure::comparison const& of) {
   for (auto const& format : cli::file_formats()) {
     if (format.option != "--csv") { continue; }
-    to.emplace_back(cli::beside(path, format.part).string(), format.text(of, {}));
+    to.push_back({"--csv", cli::beside(path, format.part).string(), format.text(of, {})});
   }
 }
 
@@ -141,9 +144,9 @@ outputs made(request const& of, std::deque<saved> const& all, measure::compariso
   auto const gate = [&](measure::comparison const& in, measure::finding const& found) {
     return cli::met_by(in, found, of.fail_if);
   };
-  if (!of.html.empty()) { to.emplace_back(of.html, report::page(parts)); }
-  if (!of.markdown.empty()) { to.emplace_back(of.markdown, markdown); }
-  if (!of.junit.empty()) { to.emplace_back(of.junit, report::junit(comparisons, gate)); }
+  if (!of.html.empty()) { to.push_back({"--html", of.html, report::page(parts)}); }
+  if (!of.markdown.empty()) { to.push_back({"--markdown", of.markdown, markdown}); }
+  if (!of.junit.empty()) { to.push_back({"--junit", of.junit, report::junit(comparisons, gate)}); }
   for (auto const& each : all) {
     if (of.csv.empty()) { break; }
     add_csv(to, all.size() == 1 ? of.csv : cli::beside(of.csv, each.name).string(), each.of);
@@ -151,16 +154,16 @@ outputs made(request const& of, std::deque<saved> const& all, measure::compariso
   return to;
 }
 
-/// Refuses two outputs of one path, and a path that no file can have.
-void require_outputs(outputs const& all) {
-  for (auto const& [path, content] : all) {
-    auto const& name = path;
-    if (std::ranges::count(all, name, &outputs::value_type::first) > 1) {
-      throw std::invalid_argument("two outputs are written to " + name +
-                                  ": give each its own path");
-    }
-    cli::require_output(name);
+/// Writes all files, once each is known to have a path of its own that can be written.
+void write(request const& of, outputs const& all) {
+  run_files files;
+  for (auto const& path : of.files) { files.read("the comparison", path); }
+  if (!of.baseline.empty()) { files.read("the baseline", of.baseline); }
+  for (auto const& each : all) {
+    files.write(each.option, each.path);
+    cli::require_output(each.path);
   }
+  for (auto const& each : all) { write_atomically(each.path, each.content); }
 }
 
 std::string told(std::deque<saved> const& all, measure::comparison const* baseline) {
@@ -201,9 +204,8 @@ bool report_other(request const& of, std::vector<named_document> const& files) {
         throw std::invalid_argument(path + " is of " + each.program +
                                     ": give it alone, with --html alone");
       }
-      cli::require_output(of.html);
       auto const& document = from;
-      write_atomically(of.html, parsed(path, [&] { return each.page(document); }));
+      write(of, {{"--html", of.html, parsed(path, [&] { return each.page(document); })}});
       return true;
     }
   }
@@ -222,9 +224,8 @@ int report_all(request const& of) {
   if (!of.baseline.empty()) { baseline = comparison_in(of.baseline, read(of.baseline)); }
   auto const* const old = baseline ? &baseline->of : nullptr;
   auto const files = made(of, all, old);
-  require_outputs(files);
   // The files come before the terminal, where a closed pipe ends the process.
-  for (auto const& [path, content] : files) { write_atomically(path, content); }
+  write(of, files);
   if (files.empty()) { std::cout << told(all, old) << std::flush; }
   for (auto const& each : all) {
     auto const code = of.fail_if.empty() ? cli::ok : cli::judge(each.of, of.fail_if);

@@ -1,44 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unit tests with Catch2 of kernels that cast a column and that fill its nulls.
+// Unit tests with Catch2 of three kernels for a column with nulls, of sums and of a product.
 // assay-uses: catch2
+#include "unit_test_kernels.cuh"  // in its place yours
+
 #include <assay/verify.cuh>
 
 #include <catch2/catch_test_macros.hpp>  // version 3; for version 2: <catch2/catch.hpp>
 
-using std::size_t;
-unsigned blocks(size_t threads) { return static_cast<unsigned>(threads / 256 + 1); }
-__device__ size_t thread() { return blockIdx.x * size_t{256} + threadIdx.x; }
-
-__global__ void cast(size_t n, int const* x, double* y) {
-  if (size_t const i = thread(); i < n) { y[i] = x[i]; }
+TEST_CASE("is_valid, fill_nulls and cast") {
+  REQUIRE(assay::verify([](assay::setup& make, size_t n) {
+    auto const mask = make.random<unsigned>(n / 32 + 1), valid = make.scratch<unsigned>(n);
+    auto const x = make.random<int>(n), filled = make.scratch<int>(n);
+    auto const y = make.named("y").output<double>(n);
+    auto const is_set = [=](size_t i) { return (mask.seeded(i / 32) >> i % 32 & 1) != 0; };
+    make.expect(y, [=](size_t i) { return is_set(i) ? x.seeded(i) : -7; });
+    return [=](cudaStream_t s) {
+      launch(is_valid, n, n, mask.data(), valid.data())(s);
+      launch(fill_nulls, n, n, x.data(), valid.data(), -7, filled.data())(s);
+      launch(cast, n, n, filled.data(), y.data())(s);
+    };
+  }));
 }
-__global__ void fill_nulls(size_t n, int const* x, unsigned const* mask, int with, int* y) {
-  if (size_t const i = thread(); i < n) { y[i] = mask[i / 32] >> (i % 32) & 1 ? x[i] : with; }
-}
-
 // docs: test
-TEST_CASE("cast") {
-  auto const seen = assay::verify([](assay::setup& make, size_t n) {
-    auto const x = make.random<int>(n);
-    auto const y = make.output<double>(n);
-    make.expect(y, [x](size_t i) { return x.seeded(i); });
-    return [=](cudaStream_t s) { cast<<<blocks(n), 256, 0, s>>>(n, x.data(), y.data()); };
-  });
-  INFO(seen);
-  REQUIRE(seen);
+TEST_CASE("sum_rows") {
+  REQUIRE(assay::verify([](assay::setup& make, size_t rows, size_t n) {
+    auto const x = make.random<float>(rows * n), y = make.named("y").output<float>(rows);
+    auto const right = [=](std::span<double> sums) {
+      for (size_t i = 0; i < rows * n; ++i) { sums[i / n] += x.seeded(i); }
+    };
+    make.expect(y, right, assay::sum_of(n));
+    return launch(sum_rows, 32 * rows, rows, n, x.data(), y.data());  // a void(cudaStream_t)
+  }));
 }
 // docs: end
-TEST_CASE("fill_nulls") {
-  auto const seen = assay::verify([](assay::setup& make, size_t n) {
-    auto const x = make.random<int>(n), y = make.output<int>(n);
-    auto const mask = make.random<unsigned>(n / 32 + 1);
-    auto const with = make.scalar("with", {0, -7});
-    auto const is_valid = [=](size_t i) { return (mask.seeded(i / 32) >> (i % 32) & 1) != 0; };
-    make.expect(y, [=](size_t i) { return is_valid(i) ? x.seeded(i) : with; });
-    return [=](cudaStream_t s) {
-      fill_nulls<<<blocks(n), 256, 0, s>>>(n, x.data(), mask.data(), with, y.data());
+TEST_CASE("product") {
+  REQUIRE(assay::verify([](assay::setup& make, size_t m, size_t k, size_t n) {
+    auto const a = make.random<float>(m * k), b = make.random<float>(k * n);
+    auto const c = make.named("c").output<float>(m * n);
+    auto const right = [=](std::span<double> dots) {
+      for (size_t i = 0; i < m * n * k; ++i) {
+        dots[i / k] += 1.0 * a.seeded(i / k / n * k + i % k) * b.seeded(i % k * n + i / k % n);
+      }
     };
-  });
-  INFO(seen);
-  REQUIRE(seen);
+    make.expect(c, right, assay::dot_of(k));
+    return launch(product, m * n, m, k, n, a.data(), b.data(), c.data());
+  }));
 }

@@ -289,15 +289,78 @@ TEST_CASE("a misaligned load", "[.misaligned]") {
                 .failure.c_str());
 }
 
-TEST_CASE("an error that ends the device's work names its size and what did not run", "[verify]") {
-  if (test::small()) { return; }  // a sanitizer follows the process below, and does not end with it
-  auto* const child = popen("/proc/$PPID/exe '[.misaligned]'", "r");
+// Hidden: each ends its process. The kernels end by themselves, in case nothing ends them.
+constexpr long long half_a_minute = 60'000'000'000;
+TEST_CASE("a kernel that does not end", "[.endless]") {
+  (void)of_scale(
+      [](cudaStream_t on, std::size_t n, float const* x, float* y) {
+        scale<<<blocks(n), block, 0, on>>>(n, x, y);
+        if (n == 257) { wait_for<<<1, 1, 0, on>>>(half_a_minute); }
+      },
+      {.only = {1, 257}, .max_call_seconds = 2});
+}
+TEST_CASE("a kernel that a call leaves behind", "[.left_behind]") {
+  stream const own{on::device{0}};
+  (void)of_scale(
+      [&own](cudaStream_t on, std::size_t n, float const* x, float* y) {
+        scale<<<blocks(n), block, 0, on>>>(n, x, y);
+        if (n == 257) { wait_for<<<1, 1, 0, own.get()>>>(half_a_minute); }
+      },
+      {.only = {1, 257}, .max_call_seconds = 2});
+}
+
+namespace {
+
+/// What the hidden test with a tag prints in a process of its own.
+std::string told_by(std::string const& tag) {
+  auto* const child = popen(("/proc/$PPID/exe '" + tag + "' 2>&1").c_str(), "r");
   REQUIRE(child != nullptr);
   std::string told;
   std::array<char, 256> part{};
   while (std::fgets(part.data(), part.size(), child) != nullptr) { told += part.data(); }
   pclose(child);
-  CHECK_THAT(told, contains("n = 257, zeros: the call threw") &&
-                       contains("cudaErrorMisalignedAddress") &&
-                       contains("later cases did not run"));
+  return told;
+}
+
+}  // namespace
+
+TEST_CASE("an error that ends the device's work names its size and what did not run", "[verify]") {
+  if (test::small()) { return; }  // a sanitizer follows the process, and does not end with it
+  CHECK_THAT(told_by("[.misaligned]"), contains("n = 257, zeros: the call threw") &&
+                                           contains("cudaErrorMisalignedAddress") &&
+                                           contains("later cases did not run"));
+}
+
+TEST_CASE("a kernel that does not end is named, and so is one that a call leaves behind",
+          "[verify]") {
+  if (test::small()) { return; }
+  CHECK_THAT(told_by("[.endless]"),
+             contains("assay::verify: n = 257, zeros: a call did not end within 2 s"));
+  // The driver decides which of its calls waits for it.
+  CHECK_THAT(told_by("[.left_behind]"),
+             contains("assay::verify: n = 257, ") && contains(" did not end within 2 s"));
+}
+
+TEST_CASE("an array without room on the device leaves its size out", "[verify]") {
+  auto const seen = of_scale([](cudaStream_t on, std::size_t n, float const* x,
+                                float* y) { scale<<<blocks(n), block, 0, on>>>(n, x, y); },
+                             {.only = {std::size_t{1} << 45U, 5}});
+  INFO(seen);
+  CHECK(seen);
+  REQUIRE(seen.left_out.size() == 1);
+  CHECK_THAT(seen.left_out[0], contains("size 35184372088832: "));
+  // An allocation of the caller, which CUDA refuses.
+  auto const workspace = verify(
+      [](setup& make, std::size_t n) {
+        void* own = nullptr;
+        check(cudaMalloc(&own, n == 7 ? std::size_t{1} << 50U : 256));
+        check(cudaFree(own));
+        auto const y = make.named("y").output<float>(n);
+        make.expect(y, [](std::size_t) { return 0; });
+        return [=](cudaStream_t on) { check(cudaMemsetAsync(y.data(), 0, 4 * n, on)); };
+      },
+      {.only = {7, 5}});
+  CHECK(workspace);
+  REQUIRE(workspace.left_out.size() == 1);
+  CHECK_THAT(workspace.left_out[0], contains("size 7: ") && contains("cudaErrorMemoryAllocation"));
 }

@@ -216,22 +216,34 @@ inline batch locked_submission(spinner const& spin, bool caused) {
   };
 }
 
-/// `launches` kernels that read a table of 128 MiB, twice the L2 of an H200. The cause: neighbours
-/// in a warp read from lines of their own.
-inline batch scattered_reads(on::device place, bool caused, int launches) {
-  constexpr int log_size = 25;
-  constexpr auto size = std::int64_t{1} << log_size;
-  auto const table =
-      std::make_shared<examples::device_array<std::uint32_t>>(static_cast<std::size_t>(size) + 1);
-  check(cudaMemset(table->get(), 0, (static_cast<std::size_t>(size) + 1) * sizeof(std::uint32_t)));
-  check(cudaDeviceSynchronize());
+/// A table of zeros of 128 MiB, twice the L2 of an H200, and room for a result.
+class read_table {
+ public:
+  static constexpr int log_size = 25;
+  static constexpr auto size = std::int64_t{1} << log_size;
+  read_table() : all_(static_cast<std::size_t>(size) + 1) {
+    check(cudaMemset(all_.get(), 0, (static_cast<std::size_t>(size) + 1) * sizeof(std::uint32_t)));
+    check(cudaDeviceSynchronize());
+  }
+  std::uint32_t* get() const { return all_.get(); }
+
+ private:
+  examples::device_array<std::uint32_t> all_;
+};
+
+/// `launches` kernels that read the table. The cause: neighbours in a warp read from lines of their
+/// own.
+inline batch scattered_reads(on::device place, std::shared_ptr<read_table const> const& table,
+                             bool caused, int launches) {
+  constexpr auto size = read_table::size;
   return [=, on = std::make_shared<stream>(place)](amounts const& of) {
     auto const entry = kernel::known_reads<std::uint32_t>;
     auto const count = static_cast<std::int64_t>(static_cast<double>(size) * of.added);
     for (int i = 0; i < launches; ++i) {
-      kernel::launch(
-          entry, kernel::stride_shape(entry, place, static_cast<std::uint64_t>(count), 256), 0, *on,
-          table->get(), log_size, count, std::int64_t{caused ? 33 : 1}, table->get() + size);
+      kernel::launch(entry,
+                     kernel::stride_shape(entry, place, static_cast<std::uint64_t>(count), 256), 0,
+                     *on, table->get(), read_table::log_size, count, std::int64_t{caused ? 33 : 1},
+                     table->get() + size);
     }
     on->synchronize();
   };
@@ -263,18 +275,24 @@ inline std::shared_ptr<std::byte> pinned_bytes(std::size_t bytes) {
   return {static_cast<std::byte*>(made), [](std::byte* at) { check_noexcept(cudaFreeHost(at)); }};
 }
 
+/// Room for a copy from the host to a device.
+struct copied_bytes {
+  static constexpr std::size_t size = 32 << 20U;
+  std::shared_ptr<std::byte> from = pinned_bytes(size);
+  examples::device_array<std::byte> to{size};
+};
+
 /// The cause: a copy of some 16 MiB to the device before each kernel.
-inline batch copies(spinner const& spin, bool caused) {
-  constexpr std::size_t most = 32 << 20U;
-  auto const from = pinned_bytes(most);
-  auto const to = std::make_shared<examples::device_array<std::byte>>(most);
+inline batch copies(spinner const& spin, std::shared_ptr<copied_bytes const> const& buffers,
+                    bool caused) {
   return [=, on = std::make_shared<stream>(spin.place())](amounts const& of) {
     constexpr double bytes = 16 << 20U;
     constexpr double us = 40;
     for (int item = 0; item < 6; ++item) {
       if (caused) {
-        check(cudaMemcpyAsync(to->get(), from.get(), static_cast<std::size_t>(bytes * of.added),
-                              cudaMemcpyHostToDevice, on->get()));
+        check(cudaMemcpyAsync(buffers->to.get(), buffers->from.get(),
+                              static_cast<std::size_t>(bytes * of.added), cudaMemcpyHostToDevice,
+                              on->get()));
       }
       spin.enqueue(*on, us * of.base);
     }
@@ -297,25 +315,30 @@ inline batch requests(spinner const& spin, bool caused, bool all) {
   };
 }
 
+/// Large buffers are those of all openings: they take longer to make than a batch.
 inline std::vector<known_cause> known_causes(on::device place) {
   using trace::entry_kind;
   using trace::kernel_cause;
   spinner const spin{place};
-  return {{"allocation", entry_kind::allocation,
-           [=](bool caused) { return allocations(spin, caused); }},
-          {"allocation_beside", entry_kind::allocation,
-           [=](bool caused) { return allocations_beside(spin, caused); }},
-          {"mutex", entry_kind::lock, [=](bool caused) { return locked_submission(spin, caused); }},
-          {"uncoalesced_loads", entry_kind::kernel,
-           [=](bool caused) { return scattered_reads(place, caused, 4); }, kernel_cause::l2_bytes,
-           [=](bool caused) { return scattered_reads(place, caused, 1); }},
-          {"less_occupancy", entry_kind::kernel,
-           [=](bool caused) { return few_warps(place, caused, 10); }, kernel_cause::occupancy,
-           [=](bool caused) { return few_warps(place, caused, 1); }},
-          {"extra_copy", entry_kind::copy, [=](bool caused) { return copies(spin, caused); }},
-          {"smaller_batch", entry_kind::kernel,
-           [=](bool caused) { return requests(spin, caused, true); }, kernel_cause::launches,
-           [=](bool caused) { return requests(spin, caused, false); }}};
+  auto const table = std::make_shared<read_table const>();
+  auto const buffers = std::make_shared<copied_bytes const>();
+  return {
+      {"allocation", entry_kind::allocation,
+       [=](bool caused) { return allocations(spin, caused); }},
+      {"allocation_beside", entry_kind::allocation,
+       [=](bool caused) { return allocations_beside(spin, caused); }},
+      {"mutex", entry_kind::lock, [=](bool caused) { return locked_submission(spin, caused); }},
+      {"uncoalesced_loads", entry_kind::kernel,
+       [=](bool caused) { return scattered_reads(place, table, caused, 4); },
+       kernel_cause::l2_bytes,
+       [=](bool caused) { return scattered_reads(place, table, caused, 1); }},
+      {"less_occupancy", entry_kind::kernel,
+       [=](bool caused) { return few_warps(place, caused, 10); }, kernel_cause::occupancy,
+       [=](bool caused) { return few_warps(place, caused, 1); }},
+      {"extra_copy", entry_kind::copy, [=](bool caused) { return copies(spin, buffers, caused); }},
+      {"smaller_batch", entry_kind::kernel,
+       [=](bool caused) { return requests(spin, caused, true); }, kernel_cause::launches,
+       [=](bool caused) { return requests(spin, caused, false); }}};
 }
 
 }  // namespace assay::benchmark

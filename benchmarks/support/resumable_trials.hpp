@@ -7,6 +7,7 @@
 #include "trials.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -39,8 +40,9 @@ struct trial_plan {
   double minutes = 1e9;              ///< no trial begins later than this after the start
   std::vector<std::string> kinds{};  ///< empty: all
   bool any_commit = false;           ///< also continues the result of another commit
+  std::filesystem::path add = {};    ///< a result whose trials are taken too
 
-  /// `--count N`, `--minutes M`, `--kinds A,B` and `--any-commit`.
+  /// `--count N`, `--minutes M`, `--kinds A,B`, `--any-commit` and `--add PATH`.
   std::vector<option> options() {
     return {{"--count", "N", "comparisons of each kind",
              [this](std::string const& text) { count = positive(text); }},
@@ -50,6 +52,8 @@ struct trial_plan {
              [this](std::string const& text) { kinds = words(text); }},
             {"--any-commit", "", "continues a result of another commit; each run names its commit",
              [this](std::string const&) { any_commit = true; }},
+            {"--add", "PATH", "takes the trials of this result too, as of another GPU",
+             [this](std::string const& text) { add = text; }},
             {"--list", "", "names the kinds and does nothing else", [](std::string const&) {}}};
   }
 
@@ -90,6 +94,7 @@ class resumable_trials {
   resumable_trials(options const& chosen, trial_plan plan, report::document& figures)
       : chosen_(chosen), plan_(std::move(plan)), figures_(figures) {
     if (!chosen.json.empty() && std::filesystem::exists(chosen.json)) { resume(); }
+    if (!plan_.add.empty()) { add(); }
     figures_["row_schema"] = row_schema;
     auto where = machine::host_environment(commit(), {});
     machine::describe_device(chosen.place, where);
@@ -175,6 +180,34 @@ class resumable_trials {
     } else {
       std::cerr << "note: " << chosen_.json
                 << " is of another commit or schema: all comparisons are run anew\n";
+    }
+  }
+
+  /// Appends the runs and the trials of another result of the same commit, or of any where the plan
+  /// says so.
+  void add() {
+    std::ifstream file{plan_.add};
+    if (!file) { throw std::invalid_argument("--add: cannot read " + plan_.add.string()); }
+    auto const other = report::document::parse(file);
+    auto const& found = other.at("figures");
+    bool const same_commit = other.at("environment").at("commit") == commit();
+    if (found.value("row_schema", 0) != row_schema || !(same_commit || plan_.any_commit)) {
+      throw std::invalid_argument("--add: " + plan_.add.string() +
+                                  " is of another commit or schema");
+    }
+    auto const runs = figures_["runs"].size();
+    for (auto const& each : found.at("runs")) {
+      if (std::ranges::find(figures_["runs"], each) != figures_["runs"].end()) {
+        throw std::invalid_argument("--add: " + plan_.add.string() + " was taken before");
+      }
+      figures_["runs"].push_back(each);
+    }
+    for (auto const& [name, section] : found.items()) {
+      if (!section.is_object() || !section.contains("rows")) { continue; }
+      for (auto row : section.at("rows")) {
+        row["run"] = row.at("run").get<std::size_t>() + runs;
+        figures_[name]["rows"].push_back(std::move(row));
+      }
     }
   }
 

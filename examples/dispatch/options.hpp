@@ -7,6 +7,7 @@
 #include <assay/cli/options.hpp>
 #include <assay/cli/outputs.hpp>
 #include <assay/cli/parse.hpp>
+#include <assay/core/atomic_file.hpp>
 #include <assay/dispatch/path.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/stats/random_source.hpp>
@@ -120,11 +121,17 @@ class dispatch_options {
     cli::require_between("--calls", of.calls, std::size_t{1}, std::size_t{100'000});
     cli::require_between("--training", of.training, std::size_t{0}, std::size_t{2000});
     cli::require_between("--trace", of.traced, std::size_t{0}, std::size_t{2000});
-    cli::require_output(of.json);
-    cli::require_output(of.html);
-    cli::require_output(of.svg);
-    for (auto const& each : of.tasks) {
-      if (!of.csv.empty()) { cli::require_output(cli::beside(of.csv, each)); }
+    run_files files;
+    auto const require = [&](char const* option, std::filesystem::path const& path) {
+      if (path.empty()) { return; }
+      files.write(option, path);
+      cli::require_output(path);
+    };
+    require("--json", of.json);
+    require("--html", of.html);
+    require("--svg", of.svg);
+    for (auto const& each : std::set(of.tasks.begin(), of.tasks.end())) {
+      if (!of.csv.empty()) { require("--csv", cli::beside(of.csv, each)); }
     }
     return of;
   }

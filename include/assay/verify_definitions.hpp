@@ -31,11 +31,12 @@ ASSAY_INLINE std::ostream& operator<<(std::ostream& out, verification const& of)
     out << of.failure << '\n';
   } else {
     out << (of ? "right in " : "nothing was checked: ") << of.cases << " cases, in " << of.seconds
-        << " s\n";
+        << " s";
+    if (!of.left_out.empty()) { out << "; " << of.left_out.size() << " left out"; }
+    out << '\n';
     if (of.worst.share > 0) {
       out << "largest error: " << of.worst.ulps << " ulp, " << of.worst.share
-          << " of its bound, at element " << of.worst.element << " of array " << of.worst.array
-          << ", " << of.worst_at << '\n';
+          << " of its bound, at " << of.worst_at << '\n';
     }
   }
   for (auto const& each : of.left_out) { out << "left out: " << each << '\n'; }

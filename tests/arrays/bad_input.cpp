@@ -57,7 +57,8 @@ TEST_CASE("a wrong array has its first wrong element and its largest error") {
           },
           {.absolute = 0.25}) ==
       "element 7 of array 1 is 7, expected 7.5 (tolerance 0.25; 3 of 100003 elements are wrong, "
-      "the largest error is 8 at element 90000)");
+      "the largest error is 8 at element 90000); worst error: 5.5e+11 ulp, 32 times its bound, at "
+      "element 90000 of array 1");
   CHECK_THAT(said([](std::size_t i) { return static_cast<double>(i) + (i == 9 ? 3 : 0); }),
              contains("; 1 of 100003 elements is wrong, by 3)"));
   // The first of several that are equally wrong, whichever thread finds it.

@@ -6,6 +6,7 @@
 
 #include <assay/cli/experiment.hpp>
 #include <assay/cli/gate.hpp>
+#include <assay/cli/guarded.hpp>
 #include <assay/cli/parse.hpp>
 #include <assay/cli/run.hpp>
 #include <assay/core/atomic_file.hpp>
@@ -17,10 +18,14 @@
 #include <assay/report/markdown.hpp>
 #include <assay/report/text.hpp>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 
 #include <array>
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -161,8 +166,6 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2, and no run"
            {{"--device", "1", "--host"}, {"--device", "--host"}},
            {{"--fail-if", "slow"}, {"'slow'", "slower, faster"}},
            {{"--fail-if", "slower,later"}, {"'later'"}},
-           {{"--json", "/no/such/folder/x.json"}, {"/no/such/folder/x.json", "another path"}},
-           {{"--text", "/"}, {"/", "directory"}},
            {{"--json", ""}, {"--json"}},
            {{"--json", "--quick"}, {"--json", "--quick looks like an option", "./--quick"}},
            {{"--text", "-x"}, {"--text", "-x looks like an option"}},
@@ -170,6 +173,16 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2, and no run"
            {{"stray"}, {"stray", "--help"}}}) {
     auto const what = run(words);
     refused(what, cli::bad_input, says);
+    CHECK(!what.ran);
+  }
+}
+
+TEST_CASE("a file that cannot be written is a failure before the run") {
+  for (auto const& [words, says] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--json", "/no/such/folder/x.json"}, "/no/such/folder/x.json"},
+           {{"--text", "/"}, "directory"}}) {
+    auto const what = run(words);
+    refused(what, cli::failed, {says, "another path"});
     CHECK(!what.ran);
   }
 }
@@ -296,6 +309,11 @@ TEST_CASE("two outputs on one path are refused") {
   refused(run({"--json", path, "--text", path}), cli::bad_input, {path, "its own path"});
   auto const other = (fs::path{path}.parent_path() / "." / "same").string();
   refused(run({"--json", path, "--text", other}), cli::bad_input, {"same", "its own path"});
+  fs::create_symlink("same", here / "link");
+  refused(run({"--json", path, "--text", here / "link"}), cli::bad_input, {"its own path"});
+  fs::remove(here / "link");
+  refused(run({"--csv", here / "x.csv", "--json", here / "x.cells.csv"}), cli::bad_input,
+          {"--json", "--csv", "its own path"});
   CHECK(here.entries() == 0);
 }
 
@@ -307,6 +325,25 @@ TEST_CASE("a run that fails leaves an old report as it was") {
   });
   CHECK(content(here / "r.json") == "old");
   CHECK(here.entries() == 1);
+}
+
+TEST_CASE("what a body prints by itself and nobody can read is a failure") {
+  auto const child = ::fork();
+  if (child == 0) {
+    CLI::App app;
+    std::array const argv{"program"};
+    std::ostringstream out, err;
+    bool const full = std::freopen("/dev/full", "w", stdout) != nullptr;
+    auto const print = [] {
+      std::printf("a result\n");
+      return static_cast<int>(cli::ok);
+    };
+    ::_exit(full ? cli::guarded(app, 1, argv.data(), print, out, err) : 99);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == cli::failed);
 }
 
 TEST_CASE("a file that cannot be written after the run is a failure of the run") {

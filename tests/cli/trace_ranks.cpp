@@ -34,7 +34,9 @@ outcome run(std::vector<std::string> const& words) {
 
 /// Ten steps of a rank that computes for `compute` ns and then reduces until 50 us after the begin
 /// of the step.
-model rank(std::uint32_t number, std::int64_t compute, std::string const& range = "step") {
+constexpr auto reduction = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)";
+model rank(std::uint32_t number, std::int64_t compute, std::string const& range = "step",
+           std::string const& kernel = reduction) {
   builder b;
   b.trace.host = "node";
   b.trace.epoch_ns = 1'765'008'149'000'000'000;
@@ -43,8 +45,7 @@ model rank(std::uint32_t number, std::int64_t compute, std::string const& range 
     auto const now = step * 100'000;
     b.range(range, {now, now + 3000}, who);
     b.launch("gemm<\"x\">(int)", {now, now + 10}, {now + 20, now + compute}, {}, who);
-    b.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", {now + 100, now + 110},
-             {now + compute, now + 50'000}, {0, 20, 1}, who);
+    b.launch(kernel, {now + 100, now + 110}, {now + compute, now + 50'000}, {0, 20, 1}, who);
   }
   b.trace.window = {0, 1'000'000};
   return b.trace;
@@ -81,6 +82,40 @@ TEST_CASE("--ranks says who is late, why, and what others wait") {
   CHECK(read.at("rank_notes").size() == 2);
   auto const csv = run({of.a, of.b, "--ranks", "--csv"});
   CHECK_THAT(csv.out, contains("Rank,Collectives,Time (ns)") && contains("Note\n"));
+}
+
+TEST_CASE("of two ranks each is the other's partner; of three a trace does not tell it") {
+  two_ranks const of;
+  auto const pair = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096>)";
+  write_nsys(rank(0, 10'000, "step", pair), of.a);
+  write_nsys(rank(1, 30'000, "step", pair), of.b);
+  auto const what = run({of.a, of.b, "--ranks", "--json"});
+  CHECK(what.code == cli::ok);
+  auto const read = nlohmann::json::parse(what.out);
+  auto const& ranks = read.at("ranks");
+  REQUIRE(ranks.size() == 2);
+  CHECK(ranks[0].at("Collectives") == 10);
+  CHECK(ranks[0].at("Waiting (ns)") == 200'000);
+  CHECK(ranks[0].at("Point to Point (ns)") == 0);
+  CHECK(ranks[1].at("Held Up (ns)") == 200'000);
+  auto const third = (of.here / "c.sqlite").string();
+  write_nsys(rank(2, 10'000, "step", pair), third);
+  CHECK_THAT(run({of.a, of.b, third, "--ranks"}).err,
+             contains("0 of 3 devices ran collectives, and transfers"));
+  write_nsys(rank(0, 10'000), of.a);
+  write_nsys(rank(1, 30'000), of.b);
+  auto const three = run({of.a, of.b, third, "--ranks", "--csv"});
+  CHECK(three.code == cli::ok);
+  CHECK_THAT(three.out, contains("10 kernels of point-to-point transfers"));
+}
+
+TEST_CASE("causes name a range of PyTorch without the numbers of its instances") {
+  two_ranks const of;
+  for (auto const* name : {"step, op_id = 17", "step, seq = 3, op_id = 17"}) {
+    write_nsys(rank(1, 30'000, name), of.b);
+    auto const read = nlohmann::json::parse(run({of.a, of.b, "--ranks", "--json"}).out);
+    CHECK(read.at("rank_causes")[0].at("Range") == "step");
+  }
 }
 
 TEST_CASE("ranks are written as a page and as files") {

@@ -623,6 +623,26 @@ TEST_CASE("nothing is written over, and nothing is told twice") {
   CHECK(same.find("\"cuda_api_sum\"") == same.rfind("\"cuda_api_sum\""));
 }
 
+TEST_CASE("no output takes the place of a trace, however it is named") {
+  folder const here;
+  write_nsys(steps(), here / "a.sqlite");
+  auto const a = (here / "a.sqlite").string(), out = (here / "out").string();
+  refused(run({a, "--perfetto", (here / "." / "a.sqlite").string()}), {"overwrite the trace"});
+  std::filesystem::create_symlink(a, here / "link");
+  refused(run({a, "--perfetto", (here / "link").string()}), {"overwrite the trace"});
+  std::filesystem::create_symlink(a, out + "_cuda_api_sum.csv");
+  std::vector<std::string> const tables{a, "--csv", "--output", out, "--report", "cuda_api_sum"};
+  refused(run(tables), {"overwrite the trace"});
+  CHECK(run({a, "--report", "cuda_api_sum"}).code == cli::ok);
+  std::filesystem::remove(out + "_cuda_api_sum.csv");
+  auto page = tables;
+  page.insert(page.end(), {"--perfetto", out + "_cuda_api_sum.csv"});
+  auto const what = run(page);
+  CHECK(what.code == cli::bad_input);
+  CHECK_THAT(what.err, contains("two outputs are written to"));
+  CHECK(run(tables).code == cli::ok);
+}
+
 TEST_CASE("output that cannot be written is a failure") {
   folder const here;
   write_nsys(steps(), here / "a.sqlite");
@@ -634,6 +654,13 @@ TEST_CASE("output that cannot be written is a failure") {
     std::ostringstream err;
     CHECK(cli::trace_stats(static_cast<int>(argv.size()), argv.data(), full, err) == cli::failed);
     CHECK_THAT(err.str(), contains("cannot write the output"));
+  }
+  auto const lost = (here / "no" / "x").string();
+  for (auto const& words : std::vector<std::vector<std::string>>{
+           {a, "--perfetto", lost}, {a, "--output", lost}, {a, "--output", "/dev/full/x"}}) {
+    auto const what = run(words);
+    CHECK(what.code == cli::failed);
+    CHECK_THAT(what.err, contains("cannot write"));
   }
 }
 

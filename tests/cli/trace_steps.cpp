@@ -247,11 +247,25 @@ TEST_CASE("a gate that matches nothing, and one that cannot be read, are refused
   refused(files.diff({"--junit", "x.xml"}), {"name a condition"});
   refused(run({files.a, "--skip", "2"}), {"--skip", "--diff A B --range RANGE"});
   refused(run({"--diff", files.a, files.b, "--fail-if", "kernel gemm > 2 %"}), {"--fail-if"});
-  refused(files.diff({"--html", (files.here / "no" / "x.html").string()}), {"choose another path"});
   refused(files.diff({"--html", files.a}), {"would overwrite the trace"});
   auto const out = (files.here / "out").string();
   refused(files.diff({"--html", out, "--junit", out, "--fail-if", "kernel gemm > 2 %"}),
-          {"both written to"});
+          {"two outputs are written to", "--html", "--junit", "its own path"});
+  auto const again = (files.here / "." / "out").string();
+  refused(files.diff({"--html", out, "--junit", again, "--fail-if", "kernel gemm > 2 %"}),
+          {"its own path"});
+}
+
+TEST_CASE("a page or JUnit file that cannot be written is a failure, before the traces are read") {
+  two_files const files{run_of(10, 6000), run_of(20, 6600)};
+  auto const lost = (files.here / "no" / "x").string();
+  for (auto const& words : std::vector<std::vector<std::string>>{
+           {"--html", lost}, {"--junit", lost, "--fail-if", "kernel gemm > 2 %"}}) {
+    auto const what = files.diff(words);
+    CHECK(what.code == cli::failed);
+    CHECK(what.out.empty());
+    CHECK_THAT(what.err, contains("cannot write") && contains("choose another path"));
+  }
 }
 
 TEST_CASE("a page has the waterfall, idle time and the host's calls of a step") {

@@ -146,8 +146,27 @@ TEST_CASE("tables, and the failure to write a trace, wait until the reports are 
              contains("/no/such/t.a.json"));
 }
 
+TEST_CASE("a trace takes the place of no other file of its run") {
+  folder const here;
+  cli::options const given;
+  given.later->files.write("--json", here / "t.a-b.json");
+  auto const choice = parsed({"--trace", here / "t.json"});
+  auto const told = [&](std::string const& variant) {
+    given.later->failure = nullptr;
+    choice.tell({}, variant, given);
+    return given.later->failure == nullptr
+               ? ""
+               : message_of([&] { std::rethrow_exception(given.later->failure); });
+  };
+  CHECK(told("c").empty());
+  CHECK_THAT(told("a b"), contains("--json") && contains("--trace of a b"));
+  CHECK(here.entries() == 1);
+  CHECK(told("d e").empty());
+  CHECK_THAT(told("d-e"), contains("--trace of d e") && contains("--trace of d-e"));
+}
+
 TEST_CASE("a path at which nothing can be written is refused before the run") {
   CHECK_THAT(message_of([] { parsed({"--trace", "/no/such/t.json"}).check(); }),
-             contains("/no/such") && contains("choose another --trace"));
+             contains("/no/such") && contains("choose another path"));
   parsed({"--stats"}).check();
 }

@@ -170,6 +170,39 @@ TEST_CASE("a symbolic link to a file that is not there yet stays a link") {
   refused(here / "round", "symbolic links");
 }
 
+TEST_CASE("one file is known by all of its names, also before it is there") {
+  folder const here;
+  fs::create_directory(here / "results");
+  fs::create_directory_symlink("results", here / "also");
+  fs::create_symlink("results/x", here / "link");
+  auto const names = {here / "results/x", here / "results/../results/./x", here / "also/x",
+                      here / "link"};
+  for (bool const there : {false, true}) {
+    if (there) { write_atomically(here / "link", "text"); }
+    for (auto const& one : names) {
+      for (auto const& other : names) { CHECK(same_file(one, other)); }
+      CHECK_FALSE(same_file(one, here / "x"));
+      CHECK_FALSE(same_file(one, here / "results/y"));
+    }
+  }
+  fs::create_hard_link(here / "results/x", here / "hard");
+  CHECK(same_file(here / "link", here / "hard"));
+  CHECK_FALSE(same_file("no/such/x", "no/such/y"));
+}
+
+TEST_CASE("a run writes no file twice, and none that it reads") {
+  folder const here;
+  run_files files;
+  files.read("the trace", here / "a");
+  files.write("--html", here / "b");
+  CHECK_THROWS_WITH(
+      files.write("--json", here / "./a"),
+      assay::test::contains("--json") && assay::test::contains("overwrite the trace"));
+  CHECK_THROWS_WITH(files.write("--json", here / "./b"),
+                    assay::test::contains("--html") && assay::test::contains("its own path"));
+  files.write("--json", here / "c");
+}
+
 TEST_CASE("an open file is written where it stands, not replaced") {
   folder const here;
   auto const path = here / "out";

@@ -110,6 +110,8 @@ std::map<std::string, void*> functions() {
        address(function<CUpti_Device_GetChipName_Params>{[](auto*) { return call("chip_name"); }})},
       {"cuptiProfilerInitialize", address(function<CUpti_Profiler_Initialize_Params>{
                                       [](auto*) { return call("initialize"); }})},
+      {"cuptiProfilerDeInitialize", address(function<CUpti_Profiler_DeInitialize_Params>{
+                                        [](auto*) { return call("deinitialize"); }})},
       {"cuptiProfilerGetCounterAvailability",
        address(function<CUpti_Profiler_GetCounterAvailability_Params>{
            [](auto*) { return call("availability"); }})},
@@ -296,6 +298,29 @@ TEST_CASE("a CUPTI that never has enough passes is not obeyed without end") {
              contains("still not done"));
   CHECK(runs == 2);
   CHECK(!now.enabled);
+}
+
+TEST_CASE("the profiler interface is up while somebody holds it, and down after the last") {
+  using calls = std::vector<std::string>;
+  now = {};
+  {
+    trace::profiler_hold const first{api()};
+    { trace::profiler_hold const second{api()}; }
+    CHECK(now.calls == calls{"initialize"});
+  }
+  CHECK(now.calls == calls{"initialize", "deinitialize"});
+  { trace::profiler_hold const again{api()}; }
+  CHECK(now.calls == calls{"initialize", "deinitialize", "initialize", "deinitialize"});
+}
+
+TEST_CASE("a profiler interface that cannot be had is not taken down, and may be had later") {
+  now = {};
+  now.fail_at = "initialize";
+  CHECK_THAT(message_of([] { trace::profiler_hold const none{api()}; }),
+             contains("cuptiProfilerInitialize: CUPTI_ERROR_HARDWARE_BUSY (26)"));
+  now.fail_at = {};
+  { trace::profiler_hold const later{api()}; }
+  CHECK(now.calls == std::vector<std::string>{"initialize", "initialize", "deinitialize"});
 }
 
 TEST_CASE("a library that lacks a function is not used, and says which") {

@@ -99,7 +99,7 @@ TEST_CASE("runs that fail are told, and the rest goes on") {
   CHECK(why.time.ns == 5);
 }
 
-TEST_CASE("one variant is open at a time, in the order A B B A, and a limit of time ends it") {
+TEST_CASE("one variant is open at a time, for one batch, and a limit of time ends it") {
   std::string opened;
   int alive = 0, pairs = 0;
   auto const side = [&](char name) {
@@ -126,44 +126,23 @@ TEST_CASE("one variant is open at a time, in the order A B B A, and a limit of t
     return joined(why.notes);
   };
   CHECK_THAT(explained({}), !contains("limit"));
-  CHECK(opened == "ABBAABBA");
   CHECK(pairs == 12);
   CHECK_THAT(explained({.batches = 1}), !contains("limit"));
-  CHECK(opened == "AB");
+  CHECK((opened == "AB" || opened == "BA"));
   CHECK_THAT(explained({.max_seconds = 0}),
              contains("the limit of 0 s ended the explanation after 1 of 12 pairs of batches"));
-  CHECK(opened == "AB");
+  CHECK(opened.size() == 2);
   CHECK(pairs == 1);
-}
-
-TEST_CASE("a trace tells how long the host was late, and copies were without a kernel") {
-  test::golden::builder b;
-  b.copy(trace::copy_kind::host_to_device, 10, {0, 50});
-  b.kernel("run", {40, 60});
-  b.copy(trace::copy_kind::device_to_host, 10, {60, 80});
-  auto const shares = trace::detail::time_shares_of(b.trace);
-  CHECK(shares.copies_exposed == Approx(60.0 / 80));
-  CHECK(shares.host_bound == 0);
-  auto const nothing = trace::detail::time_shares_of(trace::model{});
-  CHECK(std::isnan(nothing.copies_exposed));
-  CHECK(std::isnan(nothing.host_bound));
-}
-
-TEST_CASE("no share of a trace is a reason for a bound where tracing adds more than 20 %") {
-  test::golden::builder b;
-  b.copy(trace::copy_kind::host_to_device, 10, {0, 50});
-  b.kernel("run", {40, 60});
-  trace::variant_evidence of;
-  of.trace = b.trace;
-  CHECK(trace::detail::time_shares_of(of).copies_exposed == Approx(40.0 / 60));
-  auto& batch = of.batches.emplace_back();
-  batch.ns = 119;
-  batch.tracing_ns = 19;
-  CHECK(trace::detail::time_shares_of(of).copies_exposed == Approx(40.0 / 60));
-  batch.ns = 121;
-  batch.tracing_ns = 21;
-  CHECK(std::isnan(trace::detail::time_shares_of(of).copies_exposed));
-  CHECK(std::isnan(trace::detail::time_shares_of(of).host_bound));
+  // Each pair has both, and either may begin: that one always does has a chance of 1 in 2^39.
+  CHECK_THAT(explained({.batches = 40}), !contains("limit"));
+  REQUIRE(opened.size() == 80);
+  int begins = 0;
+  for (std::size_t i = 0; i < opened.size(); i += 2) {
+    CHECK(opened[i] != opened[i + 1]);
+    begins += opened[i] == 'A';
+  }
+  CHECK(begins > 0);
+  CHECK(begins < 40);
 }
 
 TEST_CASE("both sides run in turn as often as asked") {

@@ -177,6 +177,51 @@ TEST_CASE("numbers that two commands print are judged") {
   CHECK_THAT(fails.err, contains("ended with exit code 9"));
 }
 
+TEST_CASE("two builds of a benchmark of nvbench are judged state by state") {
+  if (compare.empty()) { return; }
+  builds const here;
+  fs::create_directory(here / "nv");
+  for (auto const* build : {"old", "new", "slow", "fewer", "skips", "future", "broken"}) {
+    fs::create_symlink(ASSAY_NVBENCH_PROGRAM, here / "nv" / build);
+  }
+  auto const run = [&](std::string const& arguments) {
+    auto const what = here.shell("cd nv && '" + compare + "' --seed 27 --nvbench " + arguments);
+    INFO(what.out << what.err);
+    return what;
+  };
+  auto const slow = run("./old ./slow --fail-if slower --json x.json");
+  CHECK(slow.code == 3);
+  CHECK_THAT(slow.out, contains("copy N=16: SLOWER: ./slow is slower than ./old by 5.00 %") &&
+                           contains("copy N=32: SLOWER") && contains("gpu clock"));
+  CHECK_THAT(here.read("nv/x.copy-N-32.json"),
+             contains("--min-samples 10 --timeout 0.1") && contains("\"no GPU\""));
+  CHECK_THAT(run("./old ./new").out,
+             contains("copy N=16: EQUIVALENT") && contains("copy N=32: EQUIVALENT"));
+  // one brief run of each program to learn the states, and 12 epochs for all states together
+  auto const runs = here.read("nv/runs");
+  CHECK(std::ranges::count(runs, '\n') == 2 * (2 + 12 * 3));
+
+  auto const fewer = run("./old ./fewer");
+  CHECK(fewer.code == 0);
+  CHECK_THAT(fewer.err, contains("not compared: copy N=32: only ./old has it"));
+  CHECK_THAT(run("./skips ./old").err, contains("copy N=32: ./skips skips it: too small"));
+  CHECK(run("./old ./new --list --axis 'N[pow2]=7' --benchmark other").out == "other N=128\n");
+  auto const one =
+      run("./old ./slow --case 'copy N=32' --clock wall --nvbench-options '--timeout 9'");
+  CHECK_THAT(one.out, contains("copy N=32: ./slow against ./old") && contains("wall clock") &&
+                          contains("with --timeout 9"));
+  for (auto const& [programs, says] : std::vector<std::pair<std::string, std::string>>{
+           {"./old /bin/true", "'/bin/true' was not built with nvbench"},
+           {"./old ./future", "'./future': its JSON has version 2.0 of nvbench's format"},
+           {"./broken ./old", "'./broken': it wrote no JSON"},
+           {"./old ./new --case x", "unknown case 'x'"},
+           {"./old ./new --axis M=3", "ended with exit code 3"}}) {
+    auto const what = run(programs);
+    CHECK(what.code == (programs.ends_with("M=3") ? 4 : 2));
+    CHECK_THAT(what.err, contains("error: ") && contains(says));
+  }
+}
+
 TEST_CASE("bad input is one line with value and remedy, exit code 2") {
   if (compare.empty()) { return; }
   builds const here;
@@ -199,7 +244,7 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2") {
            {"./old ./new --timeout nan", "--timeout nan: it must be between"},
            {"./old ./new --fail-if fast", "fast"},
            {"./old ./new --labels one", "--labels"},
-           {"./old ./new --json /no/such/x.json", "/no/such/x.json"},
+           {"./old ./new --json ././new", "would overwrite the program"},
            {"./old ./new --frobnicate", "--frobnicate"},
            {"./old ./new --command true --command true", "--command"},
            {"--command true", "give it twice"},
@@ -212,6 +257,9 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2") {
            {"--command true --command true --metric '(x)' --metric-skip -1", "--metric-skip"},
            {"--command true --command true --metric '(x)' --clock wall", "--clock"},
            {"--command true --command true --metric-skip 1", "--metric"},
+           {"--command true --command true --nvbench", "--nvbench"},
+           {"./old ./new --axis N=1", "--axis"},
+           {"./old ./new --benchmark x", "--benchmark"},
        }) {
     auto const what = here.run(arguments);
     INFO(arguments << ": " << what.out << what.err);
@@ -221,6 +269,9 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2") {
     CHECK(std::ranges::count(what.err, '\n') == 1);
   }
   CHECK(here.shell("'" + compare + "' ./old ./new --seed 0").code == 2);
+  auto const lost = here.run("./old ./new --json /no/such/x.json");
+  CHECK(lost.code == 4);
+  CHECK_THAT(lost.err, contains("/no/such/x.json") && contains("choose another path"));
   auto const version = here.shell("ASSAY_TEST_SAY='assay-serve 4\n' '" + compare + "' ./old ./new");
   CHECK(version.code == 2);
   CHECK_THAT(version.err, contains("speaks version 4, this assay_compare version 3"));

@@ -178,6 +178,7 @@ TEST_CASE("bad input is refused by one line with the value and the remedy") {
   if (program.empty()) { return; }
   place const here;
   here.write("good.json", slower());
+  here.write("old.json", slower());
   here.write("text.json", "no JSON");
   here.write("list.json", "[1]");
   here.write("bench.json", R"({"schema": "assay.benchmark"})");
@@ -195,8 +196,10 @@ TEST_CASE("bad input is refused by one line with the value and the remedy") {
         refused{"bench.json", "its schema is assay.benchmark", "which --json writes"},
         refused{"future.json", "schema version 99", "use the assay that wrote it"},
         refused{"cells.json", "key 'cells' not found", "write it anew"},
-        refused{"good.json --html lost/x.html", "lost/x.html", "choose another path"},
         refused{"good.json --html x --csv x", "two outputs are written to x", "its own path"},
+        refused{"good.json --html x --csv ./x", "two outputs are written to", "its own path"},
+        refused{"good.json --html ./good.json", "would overwrite the comparison", "another path"},
+        refused{"good.json --baseline old.json --csv old.json", "overwrite the baseline", "path"},
         refused{"good.json --html --csv", "--html", "--help"}, refused{"", "FILE", "--help"}}) {
     auto const told = here.run(arguments);
     INFO(arguments << ": " << told.err);
@@ -206,6 +209,9 @@ TEST_CASE("bad input is refused by one line with the value and the remedy") {
     CHECK(told.err.find('\n') == told.err.size() - 1);
   }
   CHECK_FALSE(here.has("x"));
+  auto const lost = here.run("good.json --html lost/x.html");
+  CHECK(lost.code == 4);
+  CHECK_THAT(lost.err, contains("lost/x.html") && contains("choose another path"));
 }
 
 TEST_CASE("a closed pipe loses no file") {

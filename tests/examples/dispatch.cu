@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 #include "dispatch/dispatch.cu"
+#include "small_sizes.hpp"
 #include "workloads/matmul.hpp"
 
 #include <assay/arrays/device_arrays.cuh>
 #include <assay/core/stream.hpp>
+#include <assay/verify.cuh>
 
 #include <cstddef>
 #include <memory>
@@ -18,34 +20,27 @@ using namespace assay;
 using namespace assay::examples;
 namespace {
 
-/// Runs a task over arrays in device memory at many sizes, twice at each: a kernel must leave its
-/// memory as it found it.
+/// Verifies a task over arrays in device memory.
 template <class T>
-void check_device(std::uint64_t seed) {
-  stream const own{on::device{0}};
-  for (std::size_t const n : {1U, 2U, 3U, 31U, 1'009U, 4'096U, 65'537U, 1'000'003U, 1U << 24U}) {
-    if (test::small() && n > 100'000) { continue; }
-    setup arrays{std::make_shared<arrays::device_array_store>(on::device{0}, own, seed + n), seed};
-    auto const task = T::make(arrays, n);
-    for (int turn = 0; turn < 2; ++turn) {
-      arrays.poison();
-      REQUIRE(arrays.verify());  // poison is wrong
-      std::apply([&](auto const&... each) { task.run(own.get(), each.data.data()...); },
-                 task.arrays());
-      INFO("size " << n);
-      CHECK(arrays.verify() == std::nullopt);
-    }
-  }
+void check_device() {
+  auto const factory = [](setup& make, std::size_t n) {
+    return [task = T::make(make, n)](cudaStream_t on) {
+      std::apply([&](auto const&... each) { task.run(on, each.data.data()...); }, task.arrays());
+    };
+  };
+  auto const seen =
+      verify(factory, {.seed = test::fresh_seed(),
+                       .only = test::small_sizes(
+                           {1, 2, 3, 31, 1'009, 4'096, 65'537, 1'000'003, 1U << 24U}, 100'000)});
+  REQUIRE(seen);
 }
 
 }  // namespace
 
 TEST_CASE("tasks are right on a device") {
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  check_device<vector_add>(seed);
-  check_device<reduction<reducer::one_pass>>(seed);
-  check_device<reduction<reducer::cub>>(seed);
+  check_device<vector_add>();
+  check_device<reduction<reducer::one_pass>>();
+  check_device<reduction<reducer::cub>>();
 }
 
 TEST_CASE("a reduction begins at any element") {

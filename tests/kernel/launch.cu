@@ -4,10 +4,11 @@
 #include <assay/core/stream.hpp>
 #include <assay/kernel/grid_stride.cuh>
 #include <assay/kernel/launch.cuh>
+#include <assay/verify.cuh>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace assay::kernel {
 
@@ -25,27 +26,19 @@ using namespace assay;
 
 TEST_CASE("a grid-stride launch visits each index exactly once", "[kernel]") {
   on::device const place{0};
-  stream const on{place};
-  for (std::int64_t const count : {0, 1, 255, 256, 257, 1'000'003}) {
-    std::vector<unsigned> visits(static_cast<std::size_t>(count) + 64, 7U);
-    unsigned* device = nullptr;
-    auto const bytes = visits.size() * sizeof(unsigned);
-    check(cudaMalloc(&device, bytes));
-    check(cudaMemcpyAsync(device, visits.data(), bytes, cudaMemcpyDefault, on.get()));
+  auto const factory = [place](setup& make, std::size_t n) {
+    auto const visits = make.inout<unsigned>(n);
+    make.expect(visits, [visits](std::size_t i) { return visits.seeded(i) + 1U; });
     auto const kernel = kernel::count_visits<unsigned>;
-    auto const shape = kernel::stride_shape(kernel, place, static_cast<std::uint64_t>(count), 256);
+    auto const shape = kernel::stride_shape(kernel, place, n, 256);
     CHECK(shape.blocks >= 1);
     CHECK(shape.blocks <= kernel::resident_shape(kernel, place, 256).blocks);
-    kernel::launch(kernel, shape, 0, on, device, count, 1);
-    check(cudaMemcpyAsync(visits.data(), device, bytes, cudaMemcpyDefault, on.get()));
-    on.synchronize();
-    check(cudaFree(device));
-    std::size_t wrong = 0;
-    for (std::size_t i = 0; i < visits.size(); ++i) {
-      if (visits[i] != (i < static_cast<std::size_t>(count) ? 8U : 7U)) { ++wrong; }
-    }
-    CHECK(wrong == 0);
-  }
+    return [=](cudaStream_t on) {
+      kernel::launch(kernel, shape, 0, on, visits.data(), static_cast<std::int64_t>(n), 1U);
+    };
+  };
+  auto const seen = verify(factory, {.only = {0, 1, 255, 256, 257, 1'000'003}});
+  REQUIRE(seen);
 }
 
 TEST_CASE("a kernel without parameters can be launched", "[kernel]") {

@@ -7,30 +7,32 @@
 /// so a step is two roundings. Three arrays pass through bf16, each with a relative error of 2^-8
 /// at most: the probabilities, the gradient of the scores, and what is stored.
 #include "catch.hpp"
-#include "nn/on_device.cuh"
+#include "device_array.hpp"
+#include "nn/expect_within.hpp"
+#include "small_sizes.hpp"
 
 #include <assay/core/bfloat16.hpp>
+#include <assay/core/stream.hpp>
 #include <assay/nn/fused_attention.cuh>
 #include <assay/nn/fused_attention_backward.cuh>
+#include <assay/verify.cuh>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
+#include <cstddef>
 #include <span>
-#include <string>
 #include <vector>
 
 using namespace assay;
-using test::beyond;
 using test::contains;
+using test::expect_within;
 using test::message_of;
-using test::on_device;
+using test::span;
+using test::wide;
 
 namespace {
 
 using numbers = std::vector<double>;
-using halves = std::vector<bfloat16>;
 
 constexpr double step = 2 * test::rounding;
 /// For products of errors, all of which are far below 1 %.
@@ -38,41 +40,15 @@ constexpr double second_order = 1.01;
 /// The smallest numbers count as zero.
 constexpr double flushed = 1e-36;
 
-halves random_halves(std::size_t count, std::uint64_t seed, float scale) {
-  halves made(count);
-  auto const from = test::random_floats(count, seed, scale);
-  std::ranges::transform(from, made.begin(), [](float each) { return bfloat16{each}; });
-  return made;
-}
-
-template <class To>
-std::vector<To> as(halves const& from) {
-  std::vector<To> to;
-  for (auto const each : from) { to.push_back(static_cast<To>(each)); }
-  return to;
-}
-
-/// Full of NaN.
-halves poisoned(std::size_t count) {
-  halves made(count);
-  for (auto& each : made) { each.bits = 0xFFFF; }
-  return made;
-}
-
-/// One problem on the host: queries, keys and values beside each other, as one product makes them.
-/// Outputs have a gap of eight elements behind each position, which nobody may write.
+/// Queries, keys and values beside each other, as one product makes them, and the gradient of
+/// outputs. Outputs have a gap of eight elements behind each position, which nobody may write.
 struct problem {
   nn::attention_shape shape;
-  halves qkv, d_o;
+  numbers qkv, d_o;
   std::size_t packed = 3 * shape.width();
   std::size_t gapped = shape.width() + 8;
 
-  problem(nn::attention_shape const& of, std::uint64_t seed)
-      : shape(of),
-        qkv(random_halves(of.batch * of.context * 3 * of.width(), seed, 2)),
-        d_o(random_halves(of.elements(), seed + 1, 1)) {}
-
-  std::size_t gapped_size() const { return shape.batch * shape.context * gapped; }
+  std::size_t positions() const { return shape.batch * shape.context; }
   template <class T>
   nn::head_rows<T> part(T* of, std::size_t i) const {
     return {of + i * shape.width(), packed};
@@ -103,12 +79,11 @@ struct forward_reference {
   numbers largest;
 
   explicit forward_reference(problem const& of)
-      : o(of.shape.elements()), logarithms(of.shape.rows()), largest(of.shape.rows()) {
+      : o(of.positions() * of.gapped), logarithms(of.shape.rows()), largest(of.shape.rows()) {
     auto const& shape = of.shape;
-    auto const wide = as<double>(of.qkv);
-    auto const q = of.part(wide.data(), 0), k = of.part(wide.data(), 1);
-    auto const v = of.part(wide.data(), 2);
-    nn::head_rows<double> const out{o.wanted.data(), shape.width()};
+    auto const q = of.part(of.qkv.data(), 0), k = of.part(of.qkv.data(), 1);
+    auto const v = of.part(of.qkv.data(), 2);
+    nn::head_rows<double> const out{o.wanted.data(), of.gapped};
     nn::fused_attention{shape}(q, k, v, out, std::span{logarithms.wanted});
     shape.for_each_row([&](std::size_t row, std::size_t b, std::size_t t, std::size_t h) {
       numbers weighted(shape.head_size), p(t + 1);
@@ -124,8 +99,7 @@ struct forward_reference {
       auto const relative = share(shape, row, t);
       logarithms.allowed[row] = relative + 4 * step * (largest[row] + 1);
       auto const wanted = shape.at(out, b, t, h);
-      auto const allowed =
-          shape.at(nn::head_rows<double>{o.allowed.data(), shape.width()}, b, t, h);
+      auto const allowed = shape.at(nn::head_rows<double>{o.allowed.data(), of.gapped}, b, t, h);
       for (std::size_t d = 0; d < wanted.size(); ++d) {
         allowed[d] += second_order * (weighted[d] * (bfloat16_unit + 2 * relative) +
                                       std::abs(wanted[d]) * bfloat16_unit);
@@ -150,12 +124,11 @@ struct backward_reference {
 
   backward_reference(problem const& of, forward_reference const& forward) : d_qkv(of.qkv.size()) {
     auto const& shape = of.shape;
-    auto const wide = as<double>(of.qkv), wide_d_o = as<double>(of.d_o);
-    auto const q = of.part(wide.data(), 0), k = of.part(wide.data(), 1);
-    auto const v = of.part(wide.data(), 2);
-    nn::head_rows<double const> const o{forward.o.wanted.data(), shape.width()};
-    nn::head_rows<double const> const o_error{forward.o.allowed.data(), shape.width()};
-    nn::head_rows<double const> const d_o{wide_d_o.data(), shape.width()};
+    auto const q = of.part(of.qkv.data(), 0), k = of.part(of.qkv.data(), 1);
+    auto const v = of.part(of.qkv.data(), 2);
+    nn::head_rows<double const> const o{forward.o.wanted.data(), of.gapped};
+    nn::head_rows<double const> const o_error{forward.o.allowed.data(), of.gapped};
+    nn::head_rows<double const> const d_o{of.d_o.data(), shape.width()};
     auto const part = [&](numbers& to, std::size_t i) { return of.part(to.data(), i); };
     nn::fused_attention_gradient{shape}(q, k, v, o, forward.logarithms.wanted, d_o,
                                         part(d_qkv.wanted, 0), part(d_qkv.wanted, 1),
@@ -200,113 +173,66 @@ struct backward_reference {
   }
 };
 
-struct forward_result {
-  halves o;
-  std::vector<float> logarithms;
-};
-
-forward_result run_forward(on_device& gpu, problem const& of) {
-  auto qkv = gpu.copy(of.qkv);
-  auto o = gpu.copy(poisoned(of.gapped_size()));
-  auto logarithms = gpu.poisoned(of.shape.rows());
-  bfloat16 const* const from = qkv.data();
-  enqueue(gpu.stream(), nn::fused_attention{of.shape}, of.part(from, 0), of.part(from, 1),
-          of.part(from, 2), {o.data(), of.gapped}, logarithms.span());
-  return {gpu.found(o), gpu.found(logarithms)};
-}
-
-/// The gradients of queries, keys and values, beside each other, from what the forward kernel gave.
-halves run_backward(on_device& gpu, problem const& of, forward_result const& forward) {
-  auto qkv = gpu.copy(of.qkv), o = gpu.copy(forward.o), d_o = gpu.copy(of.d_o);
-  auto logarithms = gpu.copy(forward.logarithms);
-  auto d_qkv = gpu.copy(poisoned(of.qkv.size()));
-  auto scratch = gpu.poisoned(nn::fused_attention_scratch_bytes(of.shape) / sizeof(float));
-  bfloat16 const* const from = qkv.data();
-  enqueue(gpu.stream(), nn::fused_attention_gradient{of.shape}, of.part(from, 0), of.part(from, 1),
-          of.part(from, 2), nn::head_rows<bfloat16>{o.data(), of.gapped}, logarithms.span(),
-          nn::head_rows<bfloat16>{d_o.data(), of.shape.width()}, of.part(d_qkv.data(), 0),
-          of.part(d_qkv.data(), 1), of.part(d_qkv.data(), 2), scratch.span());
-  return gpu.found(d_qkv);
-}
-
-/// The elements of an array with gaps, and NaN instead if anything was written to one.
-std::vector<float> without_gaps(problem const& of, halves const& found) {
-  std::vector<float> kept;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (i % of.gapped < of.shape.width()) {
-      kept.push_back(static_cast<float>(found[i]));
-    } else if (found[i].bits != 0xFFFF) {
-      return std::vector<float>(of.shape.elements(), NAN);
-    }
-  }
-  return kept;
-}
-
-bool same_bits(halves const& a, halves const& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), 2 * a.size()) == 0;
-}
-
-/// Calls `body(problem)` for all sizes of heads and odd contexts; under a sanitizer for the small
-/// ones.
-template <class Body>
-void for_each_problem(Body const& body) {
-  auto const seed = test::fresh_seed();
-  for (std::size_t const size : {64, 80, 128}) {
-    for (std::size_t const context : {1, 17, 64, 129, 257}) {
-      if (test::small() && context > 129) { continue; }
-      INFO("seed " << seed << " head size " << size << " context " << context);
-      body(problem{{.batch = 2, .context = context, .heads = 3, .head_size = size}, seed});
-    }
-  }
-}
-
 }  // namespace
 
-TEST_CASE("fused attention on a device", "[nn]") {
-  on_device gpu;
-  for_each_problem([&](problem const& of) {
-    forward_reference const wanted{of};
-    auto const found = run_forward(gpu, of);
-    CHECK(beyond(found.logarithms, wanted.logarithms.wanted, wanted.logarithms.allowed) == "");
-    CHECK(beyond(without_gaps(of, found.o), wanted.o.wanted, wanted.o.allowed) == "");
-    auto const again = run_forward(gpu, of);
-    CHECK(same_bits(again.o, found.o));
-    CHECK(again.logarithms == found.logarithms);
-  });
-}
-
-TEST_CASE("the gradients of fused attention on a device", "[nn]") {
-  on_device gpu;
-  for_each_problem([&](problem const& of) {
-    forward_reference const forward{of};
-    backward_reference const wanted{of, forward};
-    auto const outputs = run_forward(gpu, of);
-    auto const found = run_backward(gpu, of, outputs);
-    CHECK(beyond(as<float>(found), wanted.d_qkv.wanted, wanted.d_qkv.allowed) == "");
-    CHECK(same_bits(run_backward(gpu, of, outputs), found));
-  });
+TEST_CASE("fused attention and its gradients on a device", "[nn]") {
+  for (std::size_t const size : {64, 80, 128}) {
+    INFO("head size " << size);
+    auto const factory = [size](setup& make, std::size_t context) {
+      nn::attention_shape const shape{
+          .batch = 2, .context = context, .heads = 3, .head_size = size};
+      make.finite().align(16);
+      auto const qkv = make.random<bfloat16>(3 * shape.elements(), {-2, 2});
+      auto const d_o = make.random<bfloat16>(shape.elements());
+      problem const of{shape, wide(qkv), wide(d_o)};
+      auto const o = make.output<bfloat16>(matrix{of.positions(), shape.width(), of.gapped});
+      auto const logarithms = make.output<float>(shape.rows());
+      auto const d_qkv = make.output<bfloat16>(qkv.size());
+      auto const scratch =
+          make.scratch<float>(nn::fused_attention_scratch_bytes(shape) / sizeof(float));
+      forward_reference const forward{of};
+      backward_reference const backward{of, forward};
+      expect_within(make, o, forward.o.wanted, forward.o.allowed);
+      expect_within(make, logarithms, forward.logarithms.wanted, forward.logarithms.allowed);
+      expect_within(make, d_qkv, backward.d_qkv.wanted, backward.d_qkv.allowed);
+      return [=, packed = of.packed](cudaStream_t on) {
+        using rows = nn::head_rows<bfloat16>;
+        auto const part = [&](auto in, std::size_t i) {
+          return rows{in.data() + i * shape.width(), packed};
+        };
+        rows const out{o.data(), o.leading_dimension()};
+        enqueue(on, nn::fused_attention{shape}, part(qkv, 0), part(qkv, 1), part(qkv, 2), out,
+                span(logarithms));
+        enqueue(on, nn::fused_attention_gradient{shape}, part(qkv, 0), part(qkv, 1), part(qkv, 2),
+                out, span(logarithms), rows{d_o.data(), shape.width()}, part(d_qkv, 0),
+                part(d_qkv, 1), part(d_qkv, 2), span(scratch));
+      };
+    };
+    auto const seen = verify(factory, {.seed = test::fresh_seed(),
+                                       .only = test::small_sizes({1, 17, 64, 129, 257}, 129)});
+    REQUIRE(seen);
+  }
 }
 
 TEST_CASE("fused attention refuses shapes and strides", "[nn]") {
-  on_device gpu;
+  stream const on{on::device{0}};
   nn::attention_shape const shape{.batch = 1, .context = 4, .heads = 2, .head_size = 64};
-  auto array = gpu.copy(poisoned(4 * 128));
-  auto logarithms = gpu.poisoned(8);
+  examples::device_array<bfloat16> const array{4 * 128};
+  examples::device_array<float> const logarithms{8};
   auto const message = [&](nn::attention_shape const& of, nn::head_rows<bfloat16> k) {
-    nn::head_rows<bfloat16> const good{array.data(), 128};
-    return message_of([&] {
-      enqueue(gpu.stream(), nn::fused_attention{of}, good, k, good, good, logarithms.span());
-    });
+    nn::head_rows<bfloat16> const good{array.get(), 128};
+    return message_of(
+        [&] { enqueue(on, nn::fused_attention{of}, good, k, good, good, {logarithms.get(), 8}); });
   };
   auto wrong = shape;
   wrong.head_size = 96;
-  CHECK_THAT(message(wrong, {array.data(), 192}), contains("the head size is 96"));
+  CHECK_THAT(message(wrong, {array.get(), 192}), contains("the head size is 96"));
   wrong = shape;
   wrong.context = 0;
-  CHECK_THAT(message(wrong, {array.data(), 128}), contains("context 0, heads 2"));
+  CHECK_THAT(message(wrong, {array.get(), 128}), contains("context 0, heads 2"));
   wrong.context = (1U << 20U) + 1;
-  CHECK_THAT(message(wrong, {array.data(), 128}), contains("a context at most 1048576"));
-  CHECK_THAT(message(shape, {array.data(), 120}), contains("k has a stride of 120 elements"));
-  CHECK_THAT(message(shape, {array.data(), 132}), contains("k has a stride of 132 elements"));
-  CHECK_THAT(message(shape, {array.data() + 1, 128}), contains("aligned to 16 bytes"));
+  CHECK_THAT(message(wrong, {array.get(), 128}), contains("a context at most 1048576"));
+  CHECK_THAT(message(shape, {array.get(), 120}), contains("k has a stride of 120 elements"));
+  CHECK_THAT(message(shape, {array.get(), 132}), contains("k has a stride of 132 elements"));
+  CHECK_THAT(message(shape, {array.get() + 1, 128}), contains("aligned to 16 bytes"));
 }

@@ -4,9 +4,11 @@
 /// The operations on a device against the float64 references, under bounds from rounding alone.
 /// A sum of n terms in any order is off by at most n roundings of the sum of their magnitudes.
 #include "catch.hpp"
-#include "nn/on_device.cuh"
+#include "device_array.hpp"
+#include "nn/expect_within.hpp"
 #include "small_sizes.hpp"
 
+#include <assay/host/parallel_for.hpp>
 #include <assay/nn/adamw.cuh>
 #include <assay/nn/cross_entropy.cuh>
 #include <assay/nn/cublas_products.hpp>
@@ -20,18 +22,19 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
 using namespace assay;
-using test::beyond;
 using test::expect_within;
 using test::magnitudes;
-using test::on_device;
-using test::random_floats;
 using test::rounding;
 using test::span;
 using test::wide;
@@ -42,10 +45,6 @@ using numbers = std::vector<double>;
 using view = std::span<double>;
 
 /// The last ones are long, and not for a sanitizer. Rows of 24 and 264 are aligned, others are not.
-std::span<std::size_t const> few_sizes() {
-  static constexpr std::size_t all[] = {1, 17, 24, 129, 264};
-  return std::span{all}.first(test::small() ? 3 : 5);
-}
 assay::sizes few_rows() { return test::small_sizes({1, 17, 24, 129, 264}, 24); }
 constexpr std::size_t head_sizes[] = {6, 64, 80, 128};
 
@@ -69,16 +68,6 @@ struct kept_numbers {
 };
 
 }  // namespace
-
-TEST_CASE("a result beyond its bound is seen, and so is NaN", "[nn]") {
-  using found = std::vector<float>;
-  CHECK(beyond(found{1, 2}, {1, 2.5}, {0, 0.5}).empty());
-  CHECK(beyond(found{1, 2}, {1, 2.5}, {0, 0.49}).starts_with("element 1 is 2.0"));
-  CHECK(beyond(found{1, NAN}, {1, 2}, {1, 1}).starts_with("element 1 is nan"));
-  std::vector<bfloat16> const near{bfloat16{1.0078125F}};
-  CHECK(beyond(near, {1.004}, {0}).empty());
-  CHECK(beyond(near, {1.003}, {0}).starts_with("element 0 is 1.0078"));
-}
 
 TEST_CASE("embedding on a device", "[nn]") {
   for (std::size_t const width : {7, 80, 1032}) {
@@ -225,86 +214,120 @@ TEMPLATE_TEST_CASE("rope on a device", "[nn]", float, bfloat16) {
 
 namespace {
 
-/// Elements of the arrays of a product.
-struct product_sizes {
-  std::size_t a, b, c;
+/// Runs a reference, a matrix of the batch at a time on each thread.
+void run_reference(nn::product const& op, numbers const& a, numbers const& b, numbers& c) {
+  auto one = op;
+  one.outer_batch = one.inner_batch = 1;
+  auto const matrices = [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      auto const at = [&](nn::matrices const& of) {
+        return i / op.inner_batch * of.outer + i % op.inner_batch * of.inner;
+      };
+      one(std::span{a}.subspan(at(op.a)), std::span{b}.subspan(at(op.b)),
+          view{c}.subspan(at(op.c)));
+    }
+  };
+  host::parallel_for(host::all_threads(), static_cast<std::int64_t>(op.batch()), 1, matrices);
+}
+
+/// Products of one setup, by one handle of cuBLAS.
+struct product_list {
+  setup& make;
+  nn::cublas_products& by;
+  bool tf32 = false;
+  std::vector<std::function<void(cudaStream_t)>> calls{};
+
+  /// Adds a product with a result of so many elements. Elements between its rows keep their values.
+  template <class C, class T>
+  void add(nn::product const& op, array_view<T> a, array_view<T> b, std::size_t size) {
+    bool const is_full = op.batch() * op.rows * op.columns == size;
+    bool const keeps = op.accumulate || !is_full;
+    auto const c = keeps ? make.inout<C>(size) : make.output<C>(size);
+    auto wanted = keeps ? wide(c) : numbers(size, 0);
+    auto magnitude = magnitudes(wanted);
+    run_reference(op, wide(a), wide(b), wanted);
+    run_reference(op, magnitudes(wide(a)), magnitudes(wide(b)), magnitude);
+    // Of tf32 the error would be some ten times as large as the bound of float32. cuBLAS rounds
+    // some sums to the type of the result before it adds the earlier values.
+    auto const of_sums = (static_cast<double>(op.depth) + 4) * rounding;
+    auto const share = of_sums + (tf32 ? 0x1p-9 : 0) + (op.accumulate ? test::last_rounding<C> : 0);
+    expect_within(make, c, wanted, magnitude, share);
+    calls.push_back(
+        [=, &handle = by](cudaStream_t on) { handle.enqueue(on, op, span(a), span(b), span(c)); });
+  }
+
+  auto work() const {
+    return [all = calls](cudaStream_t on) {
+      for (auto const& each : all) { each(on); }
+    };
+  }
 };
 
-/// Runs one product on random arrays and compares it with the reference. Elements of the result
-/// between its rows keep their values.
-template <class T, class C>
-void check_product(on_device& gpu, nn::product const& op, product_sizes const& sizes,
-                   std::uint64_t seed, bool tf32 = false) {
-  auto const a = test::random_values<T>(sizes.a, seed);
-  auto const b = test::random_values<T>(sizes.b, seed + 1);
-  auto const c = test::random_values<C>(sizes.c, seed + 2);
-  auto workspace = gpu.copy(std::vector<std::byte>(8 << 20));
-  nn::cublas_products products{workspace.span(), tf32};
-  auto const left = gpu.copy(a), right = gpu.copy(b);
-  bool const is_full = op.batch() * op.rows * op.columns == sizes.c;
-  auto out = op.accumulate || !is_full ? gpu.copy(c) : gpu.poisoned<C>(sizes.c);
-  products.enqueue(gpu.stream(), op, left.span(), right.span(), out.span());
-  auto wanted = wide(c), magnitude = magnitudes(wide(c));
-  op(wide(a), wide(b), view{wanted});
-  op(magnitudes(wide(a)), magnitudes(wide(b)), view{magnitude});
-  // Of tf32 the error would be some ten times as large as the bound of float32. cuBLAS rounds some
-  // sums to the type of the result before it adds the earlier values.
-  auto const of_sums = (static_cast<double>(op.depth) + 4) * rounding;
-  auto const share = of_sums + (tf32 ? 0x1p-9 : 0) + (op.accumulate ? test::last_rounding<C> : 0);
-  CHECK(beyond(gpu.found(out), wanted, magnitude, share) == "");
+/// Verifies products that `list(product_list&, size)` adds. They share a handle, whose workspace
+/// takes one call at a time.
+template <class List>
+void require_products(List const& list, bool tf32 = false) {
+  constexpr std::size_t bytes = 8 << 20;
+  examples::device_array<std::byte> const workspace{bytes};
+  nn::cublas_products by{{workspace.get(), bytes}, tf32};
+  auto const factory = [&](setup& make, std::size_t size) {
+    product_list all{make.finite().align(256), by, tf32};
+    list(all, size);
+    return all.work();
+  };
+  auto const seen =
+      verify(factory, {.seed = test::fresh_seed(), .only = few_rows(), .concurrent = false});
+  REQUIRE(seen);
 }
 
 template <class T>
-void check_linear(on_device& gpu, nn::linear const& op, std::uint64_t seed, bool tf32 = false) {
-  auto const x = op.rows * op.in, w = op.in * op.out, y = op.rows * op.out;
-  check_product<T, T>(gpu, op.forward(), {x, w, y}, seed, tf32);
-  check_product<T, T>(gpu, op.input_gradient(), {y, w, x}, seed + 3, tf32);
-  check_product<T, T>(gpu, op.input_gradient(true), {y, w, x}, seed + 6, tf32);
-  check_product<T, float>(gpu, op.weight_gradient(), {y, x, w}, seed + 9, tf32);
+void check_linear(std::size_t out, bool tf32 = false) {
+  INFO("out " << out << " tf32 " << tf32);
+  auto const list = [out](product_list& all, std::size_t rows) {
+    nn::linear const op{rows, 80, out};
+    auto const x = all.make.random<T>(rows * op.in), w = all.make.random<T>(op.in * out);
+    auto const dy = all.make.random<T>(rows * out);
+    all.add<T>(op.forward(), x, w, dy.size());
+    all.add<T>(op.input_gradient(), dy, w, x.size());
+    all.add<T>(op.input_gradient(true), dy, w, x.size());
+    all.add<float>(op.weight_gradient(), dy, x, w.size());
+  };
+  require_products(list, tf32);
 }
 
 /// Queries, keys and values lie in one array, each `extent` elements.
 template <class T>
-void check_attention(on_device& gpu, nn::attention_products const& op, std::uint64_t seed) {
+void add_attention(product_list& all, nn::attention_products const& op) {
   auto const width = op.heads * op.head_size;
-  auto const n = op.batch * op.context * width, scores = op.score_count();
   auto const extent = (op.batch * op.context - 1) * op.stride + width;
-  check_product<T, T>(gpu, op.scores(), {extent, extent, scores}, seed);
-  check_product<T, T>(gpu, op.outputs(), {scores, extent, n}, seed + 3);
-  check_product<T, T>(gpu, op.probability_gradient(), {n, extent, scores}, seed + 6);
-  check_product<T, T>(gpu, op.value_gradient(), {scores, n, extent}, seed + 9);
-  check_product<T, T>(gpu, op.query_gradient(), {scores, extent, extent}, seed + 12);
-  check_product<T, T>(gpu, op.key_gradient(), {scores, extent, extent}, seed + 15);
+  auto const of_outs = op.batch * op.context * width, of_scores = op.score_count();
+  auto const q = all.make.random<T>(extent), k = all.make.random<T>(extent);
+  auto const p = all.make.random<T>(of_scores), d_o = all.make.random<T>(of_outs);
+  all.add<T>(op.scores(), q, k, of_scores);
+  all.add<T>(op.outputs(), p, k, of_outs);
+  all.add<T>(op.probability_gradient(), d_o, k, of_scores);
+  all.add<T>(op.value_gradient(), p, d_o, extent);
+  all.add<T>(op.query_gradient(), p, k, extent);
+  all.add<T>(op.key_gradient(), p, q, extent);
 }
 
 }  // namespace
 
 TEMPLATE_TEST_CASE("products of a linear layer on a device", "[nn]", float, bfloat16) {
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  on_device gpu;
-  for (std::size_t const rows : few_sizes()) {
-    for (std::size_t const out : {67, 96}) {
-      INFO("rows " << rows << " out " << out);
-      nn::linear const op{rows, 80, out};
-      check_linear<TestType>(gpu, op, seed);
-      INFO("tf32");
-      if constexpr (std::is_same_v<TestType, float>) { check_linear<float>(gpu, op, seed, true); }
-    }
+  for (std::size_t const out : {67, 96}) {
+    check_linear<TestType>(out);
+    if constexpr (std::is_same_v<TestType, float>) { check_linear<float>(out, true); }
   }
 }
 
 TEMPLATE_TEST_CASE("products of attention on a device", "[nn]", float, bfloat16) {
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  on_device gpu;
-  for (std::size_t const context : few_sizes()) {
-    for (std::size_t const size : head_sizes) {
-      for (std::size_t const stride : {3 * size, 9 * size}) {
-        INFO("context " << context << " head size " << size << " stride " << stride);
-        check_attention<TestType>(gpu, {2, context, 3, size, stride}, seed);
-        check_attention<TestType>(gpu, {4, 2, 3, size, stride}, seed);
-      }
+  for (std::size_t const size : head_sizes) {
+    for (std::size_t const stride : {3 * size, 9 * size}) {
+      INFO("head size " << size << " stride " << stride);
+      require_products([=](product_list& all, std::size_t context) {
+        add_attention<TestType>(all, {2, context, 3, size, stride});
+        add_attention<TestType>(all, {4, 2, 3, size, stride});
+      });
     }
   }
 }
@@ -413,55 +436,54 @@ TEMPLATE_TEST_CASE("cross_entropy on a device", "[nn]", float, bfloat16) {
   }
 }
 
-TEST_CASE("adamw on a device", "[nn]") {
-  auto const seed = test::fresh_seed();
-  INFO("seed " << seed);
-  on_device gpu;
-  std::size_t const n = 100'003;
-  auto const w = random_floats(n, seed), g = random_floats(n, seed + 1);
-  auto const m = random_floats(n, seed + 2);
-  auto v = random_floats(n, seed + 3);
-  for (auto& each : v) { each = std::abs(each); }
-  nn::adamw_update const op{{.learning_rate = 1e-2, .weight_decay = 0.1}, n, 7};
-  auto const gradient = gpu.copy(g);
-  auto weights = gpu.copy(w), first = gpu.copy(m), second = gpu.copy(v);
-  auto const factors = gpu.copy(std::vector{nn::adamw_factors{op}});
-  auto copy = gpu.poisoned<bfloat16>(n);
-  enqueue(gpu.stream(), op, gradient.span(), weights.span(), first.span(), second.span(),
-          copy.span(), factors.data());
-  auto wanted = wide(w), wanted_first = wide(m), wanted_second = wide(v);
-  op(wide(g), view{wanted}, view{wanted_first}, view{wanted_second});
-  auto const [keep, rate, root_factor] = op.of_step();
-  numbers allowed(n), allowed_first(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    // The parts of the first moment can cancel; all other factors keep their relative errors.
-    auto const size = 0.9 * std::abs(m[i]) + 0.1 * std::abs(g[i]);
-    auto const root = std::sqrt(wanted_second[i]) * root_factor + 1e-8;
-    allowed_first[i] = 3 * rounding * size;
-    allowed[i] = 3 * rounding * std::abs(w[i] * keep) + 14 * rounding * rate * size / root;
+TEMPLATE_TEST_CASE("adamw on a device", "[nn]", float, bfloat16) {
+  // All elements, and a part that begins behind the first one.
+  for (std::size_t const first : {0, 1}) {
+    INFO("from element " << first);
+    auto const factory = [first](setup& make, std::size_t n) {
+      auto const g = make.finite().random<float>(n);
+      auto const w = make.inout<float>(n), m = make.inout<float>(n);
+      auto const v = make.inout<float>(n, {0, 1});
+      auto const copy = make.inout<TestType>(n);
+      nn::adamw_update const op{{.learning_rate = 1e-2, .weight_decay = 0.1}, n - first, 7};
+      auto const kept = std::make_shared<std::vector<nn::adamw_factors>>(1, nn::adamw_factors{op});
+      auto const factors = make.from(*kept);
+      auto const rest = [first](auto of) { return span(of).subspan(first); };
+      auto gradient = wide(g), weights = wide(w), moment = wide(m), second = wide(v);
+      op(view{gradient}.subspan(first), view{weights}.subspan(first), view{moment}.subspan(first),
+         view{second}.subspan(first));
+      auto const [keep, rate, root_factor] = op.of_step();
+      numbers allowed(n, 0), of_moment(n, 0);
+      for (std::size_t i = first; i < n; ++i) {
+        // The parts of the first moment can cancel; all other factors keep their relative errors.
+        auto const size = 0.9 * std::abs(m.seeded(i)) + 0.1 * std::abs(g.seeded(i));
+        auto const root = std::sqrt(second[i]) * root_factor + 1e-8;
+        of_moment[i] = 3 * rounding * size;
+        // Subnormal products are off by half of the smallest number each: the rate times the
+        // moment, and two of the moment, which the rate of 0.02 makes small.
+        allowed[i] = 3 * rounding * std::abs(w.seeded(i) * keep) +
+                     (14 * rounding * rate * size + 0x1p-149) / root;
+      }
+      expect_within(make, m, moment, of_moment);
+      expect_within(make, v, second, second, 5 * rounding);
+      expect_within(make, w, weights, allowed);
+      bool const has_copy = !std::is_same_v<TestType, float>;
+      make.expect_that(copy, [=](std::span<TestType const> got) -> std::optional<std::string> {
+        std::vector<float> found(n);
+        check(cudaMemcpy(found.data(), w.data(), n * sizeof(float), cudaMemcpyDefault));
+        for (std::size_t i = 0; i < n; ++i) {
+          auto const right = has_copy && i >= first ? found[i] : copy.seeded(i);
+          if (static_cast<float>(got[i]) != static_cast<float>(static_cast<TestType>(right))) {
+            return "copy " + std::to_string(i) + " is not the rounding of " + std::to_string(right);
+          }
+        }
+        return {};
+      });
+      return [=, lives = kept](cudaStream_t on) {
+        enqueue(on, op, rest(g), rest(w), rest(m), rest(v),
+                has_copy ? rest(copy) : std::span<TestType>{}, factors.data());
+      };
+    };
+    require_right(factory, {5, 1025, 100'003});
   }
-  CHECK(beyond(gpu.found(first), wanted_first, allowed_first) == "");
-  CHECK(beyond(gpu.found(second), wanted_second, wanted_second, 5 * rounding) == "");
-  auto const found = gpu.found(weights);
-  CHECK(beyond(found, wanted, allowed) == "");
-  CHECK(beyond(gpu.found(copy), wide(found), numbers(n, 0)) == "");
-  auto w2 = gpu.copy(w), m2 = gpu.copy(m), v2 = gpu.copy(v);
-  enqueue(gpu.stream(), op, gradient.span(), w2.span(), m2.span(), v2.span(), std::span<float>{},
-          factors.data());
-  CHECK(gpu.found(w2) == found);  // with activations in float32 there is no copy
-  // A part, one after another element.
-  auto w3 = gpu.copy(w), m3 = gpu.copy(m), v3 = gpu.copy(v);
-  auto copy3 = gpu.poisoned<bfloat16>(n);
-  nn::adamw_update part = op;
-  part.count = n - 1;
-  auto const rest = [](auto& all) { return all.span().subspan(1); };
-  enqueue(gpu.stream(), part, rest(gradient), rest(w3), rest(m3), rest(v3), rest(copy3),
-          factors.data());
-  auto const found3 = gpu.found(w3);
-  CHECK(found3[0] == w[0]);
-  wanted[0] = w[0];
-  CHECK(beyond(found3, wanted, allowed) == "");
-  auto copied = wide(gpu.found(copy3)), wanted_copy = wide(found3);
-  copied[0] = wanted_copy[0];  // it was never written
-  CHECK(beyond(copied, wanted_copy, wanted_copy, bfloat16_unit) == "");
 }

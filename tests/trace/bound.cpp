@@ -123,6 +123,21 @@ TEST_CASE("a trace that shows how long the device waited for the host goes befor
 }
 
 TEST_CASE(
+    "where nobody knows how long the device waited for the host, what is used up tells alone") {
+  using trace::bound;
+  trace::workload_facts const unknown{.launches = 10'000, .host_waits_known = false};
+  CHECK(bound_of(copy_kernel(), unknown) == bound::memory);
+  auto const idle = with(copy_kernel(), {{trace::metric::dram_share, 30}});
+  for (auto const& each : {idle, with(idle, {{trace::metric::sm_active, 1}})}) {
+    auto const of = trace::find_bound(range_of(each), unknown);
+    CHECK(of.limit == bound::unclear);
+    CHECK(of.reason ==
+          "nothing is clearly used up, and how long the device waits for the host is unknown");
+    CHECK(of.because.empty());
+  }
+}
+
+TEST_CASE(
     "work is transfer bound where copies take most of its time, unless something is used up") {
   using trace::bound;
   auto const idle =

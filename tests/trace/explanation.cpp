@@ -146,11 +146,73 @@ TEST_CASE("batches that take another time than in the comparison are named") {
     return joined(report::sentences(explain_traces(control, variant, {900})));
   };
   CHECK_THAT(told(1.5e-6, 3.4e-6), !contains("Between traced batches"));
-  CHECK_THAT(told(0.9e-6, 4.1e-6),
-             contains("\nBetween traced batches, untraced ones take 1.67 times as long "
-                      "with free as in the comparison: the reasons are those of such batches.\n"));
+  CHECK_THAT(
+      told(0.9e-6, 4.1e-6),
+      contains("\nBetween traced batches, untraced ones take 1.67 times as long "
+               "with free as in the comparison: the reasons are those of such batches, and no "
+               "bound is read from their shares.\n"));
   CHECK_THAT(told(2e-6, 2e-6), contains("take 0.75 times as long with free, and 2.00 times as long "
                                         "with locked as in the comparison"));
+}
+
+TEST_CASE("traced batches alone that take another time than in the comparison are named") {
+  auto control = free_variant();
+  auto variant = locked_variant();
+  for (auto* const side : {&control, &variant}) {
+    side->batches.emplace_back().ns = 1150;  // 15 % more than untraced
+    side->batches.back().tracing_ns = 150;
+  }
+  control.seconds = 0.87e-6;  // that take 15 % more than in the comparison
+  variant.seconds = 1e-6;
+  CHECK_THAT(
+      joined(report::sentences(explain_traces(control, variant, {900}))),
+      contains("\nTraced batches take 1.32 times as long with free as in the comparison: the "
+               "reasons are those of such batches, and no bound is read from their shares.\n"));
+}
+
+TEST_CASE("a trace tells how long the host was late, and copies were without a kernel") {
+  builder b;
+  b.copy(copy_kind::host_to_device, 10, {0, 50});
+  b.kernel("run", {40, 60});
+  b.copy(copy_kind::device_to_host, 10, {60, 80});
+  auto const told = [](model trace) {
+    return facts_of(evidence_of("x", std::move(trace), 1e-6, {}), {.bytes_read = 8});
+  };
+  auto const facts = told(b.trace);
+  CHECK(facts.copies_exposed == Approx(60.0 / 80));
+  CHECK(facts.host_bound == 0);
+  CHECK(facts.launches == 1);
+  CHECK(facts.seconds == 1e-6);
+  CHECK(facts.required.bytes_read == 8);
+  auto const nothing = told({});
+  CHECK(std::isnan(nothing.copies_exposed));
+  CHECK(std::isnan(nothing.host_bound));
+  CHECK(told(batch(600, 300)).host_bound == Approx(1000.0 / 3000));
+}
+
+TEST_CASE("no bound is read from shares of batches that take another time than the compared") {
+  // The device waits for the host for 900 of 4000 ns.
+  auto side = locked_variant();
+  auto const bound_at = [&](double compared_ns, double untraced_ns, double traced_ns) {
+    auto& batch = side.batches.emplace_back();
+    batch.ns = traced_ns;
+    batch.tracing_ns = traced_ns - untraced_ns;
+    side.seconds = compared_ns * 1e-9;
+    auto const facts = facts_of(side, {});
+    side.batches.clear();
+    auto const found = find_bound({}, facts);
+    CHECK(facts.host_waits_known == (found.limit == bound::launch));
+    CHECK(std::isnan(facts.host_bound) == !facts.host_waits_known);
+    return found.limit;
+  };
+  auto const unknown = ceilings::unknown;
+  CHECK(bound_at(1000, 1100, 1190) == bound::launch);
+  CHECK(bound_at(unknown, 1000, 1190) == bound::launch);  // nothing was compared
+  CHECK(bound_at(1000, 1000, 1210) == bound::unclear);    // the tracer
+  CHECK(bound_at(1000, 1500, 1500) == bound::unclear);    // something else
+  CHECK(bound_at(1000, 800, 900) == bound::unclear);
+  CHECK(bound_at(1000, 1100, 1300) == bound::unclear);  // both, of which neither would do
+  CHECK(facts_of(side, {}).host_waits_known);           // no batch tells
 }
 
 TEST_CASE("a difference that may be none is said to be so") {
@@ -204,6 +266,9 @@ TEST_CASE("counters give each side a bound and metrics") {
   variant.limits->dram_share = 0.7;
   auto const why = explain_traces(control, variant, {900});
   CHECK_THAT(joined(report::sentences(why)), contains("free is memory bound: DRAM is busy."));
+  control.limits->limit = bound::unclear;
+  CHECK_THAT(joined(report::sentences(explain_traces(control, variant, {900}))),
+             contains("free has no clear bound: DRAM is busy."));
   std::ostringstream out;
   out << why;
   CHECK_THAT(out.str(), contains("80.0 %") && contains("-10.0 points") && contains("1.00 KiB"));

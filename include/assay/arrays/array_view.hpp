@@ -13,6 +13,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -31,6 +32,7 @@ struct declared_array {
   std::size_t sample = 0;  ///< elements of the sample that `expect` asked for; 0: all are checked
   std::optional<unsigned char> poison{};  ///< of an output
   void const* start = nullptr;            ///< what an inout starts with, in memory of the store
+  std::string name{};                     ///< in messages: of `setup::named`, or "array 1"
 
   /// True for arrays that hold results: `output` and `inout`.
   bool is_result() const noexcept { return what == role::output || what == role::inout; }

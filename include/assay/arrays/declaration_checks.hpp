@@ -93,15 +93,15 @@ inline void require_rows(char const* call, std::size_t elements, matrix const& o
       " with a leading dimension of " + std::to_string(of.leading_dimension));
 }
 
-/// Throws where elements for a call overlap those of array number `index`.
-inline void require_apart(char const* call, std::span<std::byte const> of, std::size_t index,
+/// Throws where elements for a call overlap those of another array.
+inline void require_apart(char const* call, std::span<std::byte const> of, std::string const& name,
                           std::span<std::byte const> other) {
   auto const before = std::less_equal<std::byte const*>{};
   bool const apart = of.empty() || other.empty() || before(of.data() + of.size(), other.data()) ||
                      before(other.data() + other.size(), of.data());
   if (apart) { return; }
   throw std::invalid_argument(std::string{"setup."} + call + ": its " + std::to_string(of.size()) +
-                              " bytes overlap those of array " + std::to_string(index) +
+                              " bytes overlap those of " + name +
                               " of this setup: declare memory that a call writes once, by inout, "
                               "or give one of the two a copy");
 }

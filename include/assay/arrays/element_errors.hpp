@@ -3,12 +3,14 @@
 /// Internal to expectation.hpp: the errors of an array's elements.
 #pragma once
 
-#include <assay/core/requirements.hpp>
+#include <assay/arrays/agreement.hpp>
+#include <assay/arrays/tolerance.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <string>
 
 namespace assay::arrays::detail {
 
@@ -34,13 +36,12 @@ struct element_errors {
     add(one);
   }
   void add(element_errors const& more) {
-    bool const larger = std::isnan(more.error) ? !std::isnan(error) : more.error > error;
-    bool const as_large = more.error == error || (std::isnan(more.error) && std::isnan(error));
-    if (larger || (as_large && more.worst < worst)) {
+    if (is_worse(more.error, more.worst, error, worst)) {
       error = more.error;
       worst = more.worst;
     }
-    if (more.share > share || (more.share == share && more.at_share < at_share)) {
+    if (more.share > share ||
+        (more.share == share && is_worse(more.of_share, more.at_share, of_share, at_share))) {
       share = more.share;
       of_share = more.of_share;
       at_share = more.at_share;
@@ -48,6 +49,30 @@ struct element_errors {
     first = std::min(first, more.first);
     count += more.count;
   }
+
+  /// True for a larger error, or for the first one of those that are as large. NaN is the largest.
+  static bool is_worse(double by, std::size_t at, double than, std::size_t than_at) {
+    bool const larger = std::isnan(by) ? !std::isnan(than) : by > than;
+    bool const as_large = by == than || (std::isnan(by) && std::isnan(than));
+    return larger || (as_large && at < than_at);
+  }
+
+  /// "3 of 100 elements are wrong, the largest error is 8 at element 9"; `all` is "100".
+  std::string in_words(std::string const& all) const {
+    auto const begin = std::to_string(count) + " of " + all + " elements ";
+    auto const by = in_text(error, 3);
+    if (count == 1) { return begin + "is wrong, by " + by; }
+    return begin + "are wrong, the largest error is " + by + " at element " + std::to_string(worst);
+  }
 };
+
+/// The error of a wrong element: "838 ulp, 105 times its bound".
+inline std::string error_in_words(worst_error const& of, bool is_floating) {
+  if (std::isnan(of.ulps)) { return "no number"; }
+  if (std::isinf(of.ulps)) { return "infinite"; }
+  return in_text(of.ulps, 3) + (is_floating ? " ulp, " : ", ") +
+         (std::isinf(of.share) ? "where no error is permitted"
+                               : in_text(of.share, 3) + " times its bound");
+}
 
 }  // namespace assay::arrays::detail

@@ -28,7 +28,8 @@ struct checked_array {
   array_store& store;
   void const* data;
   poison_byte poison;
-  std::size_t index;   ///< its number in messages
+  std::size_t index;  ///< its number
+  std::string const& name;
   double slack;        ///< above 1: so many times the largest error of 1024 elements is permitted
   std::size_t inputs;  ///< elements of the setup's largest input
   worst_error& worst;  ///< replaced by a worse one
@@ -49,14 +50,14 @@ class expectation {
 
 /// Runs the caller's function of an array. Names the array where it throws.
 template <class Call>
-auto naming_array(std::size_t index, Call const& call) {
+auto naming_array(std::string const& name, Call const& call) {
   try {
     return call();
   } catch (no_right_value const&) { throw; } catch (std::exception const& cause) {
-    std::throw_with_nested(std::runtime_error("setup.expect: the function of array " +
-                                              std::to_string(index) + " threw: " + cause.what()));
+    std::throw_with_nested(
+        std::runtime_error("setup.expect: the function of " + name + " threw: " + cause.what()));
   } catch (...) {
-    throw std::runtime_error("setup.expect: the function of array " + std::to_string(index) +
+    throw std::runtime_error("setup.expect: the function of " + name +
                              " threw an exception of unknown type");
   }
 }
@@ -71,7 +72,7 @@ class judged_elements final : public expectation {
     // Memory of `operator new` is aligned for all types of elements.
     auto const got = std::make_unique_for_overwrite<std::byte[]>(size_ * element_bytes_);
     of.store.copy_out(got.get(), of.data, size_ * element_bytes_);
-    return naming_array(of.index, [&] { return judge_(got.get(), size_); });
+    return naming_array(of.name, [&] { return judge_(got.get(), size_); });
   }
 
  private:

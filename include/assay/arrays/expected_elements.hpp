@@ -61,8 +61,7 @@ class expected_elements final : public expectation {
     if (some) {
       drawn = draw_sample(size_, of.rows, sample_.elements, random_bits(sample_.seed, passed_));
     } else if (!values_) {
-      values_ =
-          naming_array(of.index, [&] { return kept_values(right_, size_, shared_, of.index); });
+      values_ = naming_array(of.name, [&] { return kept_values(right_, size_, shared_, of.name); });
     }
     auto const parts = pieces(size_, (std::size_t{16} << 20U) / bytes_of(right_.type),
                               some ? std::nullopt : of.some);
@@ -80,7 +79,7 @@ class expected_elements final : public expectation {
       for (auto& each : offsets) { each *= bytes_of(right_.type); }
       of.store.copy_out_pieces(got.get(), of.data, count * bytes_of(right_.type), offsets);
       std::vector<element_errors> found(together);
-      naming_array(of.index, [&] {
+      naming_array(of.name, [&] {
         auto const look = [&](std::int64_t from, std::int64_t to) {
           for (auto k = static_cast<std::size_t>(from); k < static_cast<std::size_t>(to); ++k) {
             auto const* const at = got.get() + k * bytes;
@@ -98,27 +97,24 @@ class expected_elements final : public expectation {
         wrong.add(found[k]);
       }
     }
-    if (wrong.share > of.worst.share) {
+    worst_error worst{0, wrong.share, of.index, wrong.at_share};
+    if (worst.share > 0) {
       part at;
-      write(at, wrong.at_share, 1);
-      auto const ulp = ulp_of(right_.type, wanted_as_double(at, 0));
-      of.worst = {wrong.of_share / ulp, wrong.share, of.index, wrong.at_share};
+      write(at, worst.element, 1);
+      worst.ulps = wrong.of_share / ulp_of(right_.type, wanted_as_double(at, 0));
     }
+    if (worst.share > of.worst.share) { of.worst = worst; }
     if (wrong.count == 0) {
       ++passed_;
       return std::nullopt;
     }
-    return place_in(of.rows, wrong.first, of.index) + words + "; " + std::to_string(wrong.count) +
-           " of " +
-           (some             ? "a sample of " + std::to_string(drawn.size()) + " of "
-            : looked < size_ ? std::to_string(looked) + " drawn ones of "
-                             : "") +
-           std::to_string(size) +
-           (wrong.count == 1
-                ? " elements is wrong, by " + detail::in_text(wrong.error, 3)
-                : " elements are wrong, the largest error is " + detail::in_text(wrong.error, 3) +
-                      " at element " + std::to_string(wrong.worst)) +
-           ")" + advice(wrong.error, wrong.worst, of.inputs);
+    return place_in(of.rows, wrong.first, of.name) + words + "; " +
+           wrong.in_words((some             ? "a sample of " + std::to_string(drawn.size()) + " of "
+                           : looked < size_ ? std::to_string(looked) + " drawn ones of "
+                                            : "") +
+                          std::to_string(size)) +
+           "); worst error: " + error_in_words(worst, is_floating(right_.type)) + ", at " +
+           place_in(of.rows, worst.element, of.name) + advice(wrong.error, wrong.worst, of.inputs);
   }
 
  private:
@@ -201,7 +197,7 @@ class expected_elements final : public expectation {
   /// Throws where right values from number `first` of the array on are none.
   void require_right(part const& of, std::size_t first, std::size_t count,
                      checked_array const& in) const {
-    auto const name = [&](std::size_t k) { return place_in(in.rows, first + k, in.index); };
+    auto const name = [&](std::size_t k) { return place_in(in.rows, first + k, in.name); };
     for (std::size_t k = 0; k < count; ++k) {
       if (in.rows.is_padding(first + k)) { continue; }
       if (right_.of == right_values::form::part) {

@@ -6,6 +6,7 @@
 #include <assay/arrays/array_store.hpp>
 #include <assay/stats/random_source.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,9 +27,10 @@ class guarded_store final : public array_store {
 
   enum class begin { even, shifted };
 
+  /// With `may_change`, an array of another size than before a rewind gets other memory.
   explicit guarded_store(std::unique_ptr<array_store> in, begin where = begin::even,
-                         std::uint64_t seed = stats::draw_seed())
-      : array_store(0), store_(std::move(in)), where_(where) {
+                         std::uint64_t seed = stats::draw_seed(), bool may_change = false)
+      : array_store(0), store_(std::move(in)), where_(where), may_change_(may_change) {
     for (std::size_t i = 0; i < marks_.size(); ++i) { marks_[i] = random_bits(seed, i); }
   }
 
@@ -77,17 +79,18 @@ class guarded_store final : public array_store {
 
  private:
   struct block {
-    std::byte* data;
-    std::size_t bytes;
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
   };
 
   std::byte* allocate_array(std::size_t bytes, std::size_t step) override {
-    if (next_ == blocks_.size()) {
+    if (next_ == blocks_.size() || (may_change_ && blocks_[next_].bytes != bytes)) {
       auto* const room = store_->allocate(bytes + 2 * zone + 2 * step) + zone;
       auto* const data = aligned(room, 0, step) + (where_ == begin::shifted ? step : 0);
       store_->copy_in(data - zone, marks_.data(), zone);
       store_->copy_in(data + bytes, marks_.data(), zone);
-      blocks_.push_back({data, bytes});
+      blocks_.resize(std::max(blocks_.size(), next_ + 1));
+      blocks_[next_] = {data, bytes};
     }
     auto const& made = blocks_[next_++];
     if (made.bytes == bytes) { return made.data; }
@@ -97,6 +100,7 @@ class guarded_store final : public array_store {
   }
   std::unique_ptr<array_store> store_;
   begin where_;
+  bool may_change_;
   std::array<std::uint64_t, zone / sizeof(std::uint64_t)> marks_{};
   std::vector<block> blocks_;
   std::size_t next_ = 0;

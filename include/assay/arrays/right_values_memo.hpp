@@ -92,7 +92,7 @@ struct shared_place {
 /// Throws unless a function gives the bits of shared values: in 64 elements that are drawn, in the
 /// first one and in the last one.
 inline void require_same(right_values const& right, right_values_memo::values const& shared,
-                         std::size_t size, std::uint64_t seed, std::size_t index) {
+                         std::size_t size, std::uint64_t seed, std::string const& name) {
   constexpr std::size_t drawn = 64;
   auto const bytes = with_type(right.wanted, [](auto value) { return sizeof value; });
   for (std::size_t k = 0; size > 0 && k < drawn + 2; ++k) {
@@ -104,8 +104,8 @@ inline void require_same(right_values const& right, right_values_memo::values co
     std::array<wide_number, 2> both;
     widen(right.wanted, own.data(), 1, &both[0]);
     widen(right.wanted, others, 1, &both[1]);
-    throw no_right_value("setup.share: element " + std::to_string(at) + " of array " +
-                         std::to_string(index) + " should be " + in_text(right.wanted, both[0]) +
+    throw no_right_value("setup.share: element " + std::to_string(at) + " of " + name +
+                         " should be " + in_text(right.wanted, both[0]) +
                          " by this function of expect, and " + in_text(right.wanted, both[1]) +
                          " by that of the setup that computed the shared values: share only among "
                          "setups that compute the same");
@@ -114,7 +114,7 @@ inline void require_same(right_values const& right, right_values_memo::values co
 
 /// All right values of an array, which may be shared; null where they are computed when needed.
 inline right_values_memo::values kept_values(right_values const& right, std::size_t size,
-                                             shared_place const& shared, std::size_t index) {
+                                             shared_place const& shared, std::string const& name) {
   using form = right_values::form;
   if (right.of == form::part || (right.of == form::element && !shared.memo)) { return {}; }
   auto const compute = [&]() -> right_values_memo::values {
@@ -133,7 +133,7 @@ inline right_values_memo::values kept_values(right_values const& right, std::siz
   auto [values, is_new] = shared.memo->get(
       shared.expectation, {shared.inputs, size, right.type, right.wanted, right.of}, compute);
   if (!is_new && right.of == form::element) {
-    require_same(right, values, size, shared.inputs, index);
+    require_same(right, values, size, shared.inputs, name);
   }
   return values;
 }

@@ -46,21 +46,20 @@ inline std::vector<std::byte> spread_rows(std::span<std::byte const> from, matri
   return made;
 }
 
-/// A number of an array in words, with the leading dimension of its rows.
-inline std::string array_in_words(matrix const& of, std::size_t array) {
-  return "array " + std::to_string(array) +
-         (of.leading_dimension == 0
-              ? ""
-              : " (leading dimension " + std::to_string(of.leading_dimension) + ")");
+/// An array in words: its name, with the leading dimension of its rows.
+inline std::string array_in_words(matrix const& of, std::string const& name) {
+  return name + (of.leading_dimension == 0
+                     ? ""
+                     : " (leading dimension " + std::to_string(of.leading_dimension) + ")");
 }
 
-/// An element of an array in words: "element 5 of array 1", or its row and column.
-inline std::string place_in(matrix const& of, std::size_t index, std::size_t array) {
+/// An element of an array in words: "element 5 of y", or its row and column.
+inline std::string place_in(matrix const& of, std::size_t index, std::string const& name) {
   auto const step = of.leading_dimension;
   return (step == 0 ? "element " + std::to_string(index)
                     : "row " + std::to_string(index / step) + ", column " +
                           std::to_string(index % step)) +
-         " of " + array_in_words(of, array);
+         " of " + array_in_words(of, name);
 }
 
 }  // namespace assay::arrays::detail

@@ -63,6 +63,8 @@ class setup {
   /// 64 KiB, and so do rows without a leading dimension of the caller. Without this call, arrays
   /// begin at multiples of 256 bytes, and in stores that shift them at those of the element's size.
   setup& align(std::size_t bytes);
+  /// The array that is declared next has this name in messages: `make.named("y").output<float>(n)`.
+  setup& named(std::string name);
   /// Takes the right values of later expectations from one object; see `shared_right_values`.
   setup& share(shared_right_values const& with);
 
@@ -189,7 +191,7 @@ class setup {
   /// expectation of an array counts.
   ///
   /// Four forms. `f(std::size_t i)` and `f(std::size_t row, std::size_t column)` return an expected
-  /// element. `f(std::span<double> wanted)` writes all of them. `f(std::size_t first,
+  /// element. `f(std::span<double> wanted)` writes all of them over zeros. `f(std::size_t first,
   /// std::span<double> wanted, std::span<double> errors)` writes those from number `first` on, and
   /// the largest permitted error of each; an error of 0 or NaN means the same bits. The last two
   /// see padding too, and all but the third are called from several threads at once. `wanted` is a

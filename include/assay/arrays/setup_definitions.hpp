@@ -71,6 +71,14 @@ ASSAY_INLINE setup& setup::align(std::size_t bytes) {
   state_->told.alignment = bytes;
   return *this;
 }
+ASSAY_INLINE setup& setup::named(std::string name) {
+  for (auto const& each : state_->arrays) {
+    if (each.name != name) { continue; }
+    throw std::invalid_argument("setup.named: another array has the name " + name + " already");
+  }
+  state_->name = std::move(name);
+  return *this;
+}
 ASSAY_INLINE shared_right_values::shared_right_values()
     : memo_(std::make_shared<arrays::detail::right_values_memo>()) {}
 ASSAY_INLINE setup& setup::share(shared_right_values const& with) {
@@ -111,8 +119,7 @@ ASSAY_INLINE std::size_t setup::lay_out(matrix& rows, std::size_t element_bytes)
         told.layout == 0 ? 0 : (told.layout + state_->laid_out++) % arrays::row_layouts;
     chosen = arrays::detail::leading_dimension(rows, step, layout);
     if (layout > 0) {
-      state_->note("leading dimension of array " + std::to_string(state_->arrays.size()) + " = " +
-                   std::to_string(chosen));
+      state_->note("leading dimension of " + state_->next_name() + " = " + std::to_string(chosen));
     }
   }
   arrays::detail::require_leading_dimension(rows);
@@ -268,8 +275,9 @@ ASSAY_INLINE std::optional<std::string> setup::verify(double slack,
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].expected == nullptr) { continue; }
-    if (auto wrong = all[i].expected->mismatch({*state_->store, all[i].data, all[i].poison, i,
-                                                slack, most, state_->worst, all[i].rows, some})) {
+    if (auto wrong =
+            all[i].expected->mismatch({*state_->store, all[i].data, all[i].poison, i, all[i].name,
+                                       slack, most, state_->worst, all[i].rows, some})) {
       return wrong;
     }
   }
@@ -286,7 +294,8 @@ ASSAY_INLINE std::vector<declared_array> setup::declared() const {
                       : each.must_stay_zeros ? zeros
                                              : scratch;
     all.push_back({each.data, each.bytes, each.elements, what, each.expected != nullptr, each.rows,
-                   each.expected ? each.expected->sample() : 0, each.poison, each.start});
+                   each.expected ? each.expected->sample() : 0, each.poison, each.start,
+                   each.name});
   }
   return all;
 }

@@ -37,7 +37,13 @@ struct setup_state {
     bool writes = false;                   // those elements, or copies of them
     bool must_stay_zeros = false;
     matrix rows{};
+    std::string name{};  // "y", or "array 1"
   };
+
+  /// The name of the array that is declared next.
+  std::string next_name() const {
+    return name.empty() ? "array " + std::to_string(arrays.size()) : name;
+  }
 
   /// The entry of an array that calls write.
   entry& written(void* data) {
@@ -51,9 +57,9 @@ struct setup_state {
   /// Elements of the caller that a call reads must not be written as another array: the two would
   /// be one array in some stores, and two copies in others.
   void require_apart(char const* call, std::span<std::byte const> of, bool writes) const {
-    for (std::size_t i = 0; i < arrays.size(); ++i) {
-      if (!(writes || arrays[i].writes)) { continue; }
-      assay::detail::require_apart(call, of, i, arrays[i].callers);
+    for (auto const& each : arrays) {
+      if (!(writes || each.writes)) { continue; }
+      assay::detail::require_apart(call, of, each.name, each.callers);
     }
   }
 
@@ -68,8 +74,11 @@ struct setup_state {
     }
     auto const size = n * element_bytes;
     auto const step = element_bytes % told.alignment == 0 ? element_bytes : told.alignment;
+    auto given = next_name();
+    name.clear();
     arrays.push_back({at != nullptr ? at : store->allocate(size, step), size, n});
     arrays.back().rows = std::exchange(rows, {});
+    arrays.back().name = std::move(given);
     return arrays.back();
   }
 
@@ -111,6 +120,7 @@ struct setup_state {
   std::uint64_t choice = 0;    // of scalars; each declaration takes a digit of it
   std::string scalars{};       // in words
   matrix rows{};               // of the array that is declared next
+  std::string name{};          // of that array; empty without one
   std::size_t laid_out = 0;    // matrices whose leading dimension was chosen
   std::uint64_t declared = 0;  // a hash of scalars and random inputs
   detail::shared_place shared_values{};

@@ -10,6 +10,7 @@
 #include <assay/report/escape.hpp>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <exception>
 #include <functional>
 #include <new>
@@ -81,7 +82,10 @@ ASSAY_INLINE int guarded(CLI::App& app, int argc, char const* const* argv,
       app.parse(argc, argv);
       code = body();
     } catch (CLI::CallForHelp const&) { out << app.help(); }
-    if (!out.flush()) { throw file_error("the output", "its file is full or closed"); }
+    // Bodies print with std::printf too.
+    if (!out.flush() || std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      throw file_error("the output", "its file is full or closed");
+    }
     return code;
   } catch (CLI::ParseError const& error) {
     return complain(std::runtime_error{detail::explained(error)}, "; see --help", bad_input);

@@ -3,6 +3,7 @@
 /// The options that all experiments share, as values and as options of a comparison.
 #pragma once
 
+#include <assay/core/atomic_file.hpp>
 #include <assay/core/place.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/options.hpp>
@@ -24,8 +25,9 @@ namespace assay::cli {
 /// The lines of a report that an experiment prints by default.
 inline constexpr std::size_t screen_lines = 60;
 
-/// The end of a run: what is printed after the report, and the first output that failed.
+/// The end of a run: its files, what is printed after the report, and the first output that failed.
 struct afterwards {
+  run_files files;
   std::string text;
   std::exception_ptr failure;
 

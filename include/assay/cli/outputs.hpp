@@ -31,11 +31,16 @@ std::filesystem::path beside(std::filesystem::path path, std::string_view part);
 std::filesystem::path path_of(options const& of, std::string_view option,
                               std::string_view part = {});
 
-/// Tries a file before the run, so that no result is lost after it.
+/// Tries a file before the run, so that no result is lost after it. Throws where it cannot be
+/// written: a failure, and no bad input.
 void require_output(std::filesystem::path const& path);
 
-/// Tries every file of a comparison before the run.
+/// Tries every file of a comparison before the run, and adds it to the files of the run.
 void require_outputs(options const& of);
+
+/// Adds a file that only the run could name, to those of the run. That it would overwrite another
+/// one is a failure then, and no bad input.
+void keep_apart(options const& of, std::string const& option, std::filesystem::path const& path);
 
 /// Writes a file that an option asks for, or one beside it; nothing where the option is not given.
 void write_output(options const& of, std::string_view option, std::string_view part,

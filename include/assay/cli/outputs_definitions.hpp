@@ -16,7 +16,6 @@
 #include <assay/report/markdown.hpp>
 #include <assay/report/text.hpp>
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <ostream>
@@ -25,8 +24,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <vector>
 
 namespace assay::cli {
 
@@ -88,25 +85,25 @@ ASSAY_INLINE void require_output(std::filesystem::path const& path) {
   try {
     require_writable(path);
   } catch (file_error const& error) {
-    throw std::invalid_argument(std::string{error.what()} + "; choose another path");
+    throw std::runtime_error(std::string{error.what()} + "; choose another path");
   }
 }
 
 ASSAY_INLINE void require_outputs(options const& of) {
-  std::vector<std::filesystem::path> tried;
   for (auto const& format : file_formats()) {
     auto const path = path_of(of, format.option, format.part);
     if (path.empty()) { continue; }
-    std::error_code failed;
-    auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path), failed);
-    if (failed) { file = path; }  // require_output says why
-    if (std::ranges::count(tried, file) > 0) {
-      throw std::invalid_argument(
-          concat({"two outputs are written to ", path.string(), "; give each its own path"}));
-    }
+    of.later->files.write(std::string{format.option}, path);
     require_output(path);
-    tried.push_back(file);
   }
+}
+
+ASSAY_INLINE void keep_apart(options const& of, std::string const& option,
+                             std::filesystem::path const& path) {
+  if (path.empty()) { return; }
+  try {
+    of.later->files.write(option, path);
+  } catch (std::invalid_argument const& error) { throw std::runtime_error(error.what()); }
 }
 
 ASSAY_INLINE void write_output(options const& of, std::string_view option, std::string_view part,

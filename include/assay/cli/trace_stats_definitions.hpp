@@ -54,11 +54,14 @@ class trace_stats_printer {
         err_(err),
         output_(
             {asked.format, asked.output, asked.ranks ? std::vector{asked.files.at(0)} : asked.files,
-             asked.diff && asked.reports.empty()},
+             asked.files_of_run(), asked.diff && asked.reports.empty()},
             out, err) {}
 
   /// Returns the exit code.
   exit_code print() {
+    for (auto const& file : {asked_.html, asked_.steps.junit, asked_.perfetto}) {
+      require_output(file);
+    }
     if (asked_.diff) {
       auto const code = asked_.range.empty() ? differences() : step_differences();
       output_.finish();
@@ -97,6 +100,7 @@ class trace_stats_printer {
       auto const of = read(path);
       all.add(path, trace::select(of, asked_.filter(of)));
     }
+    all.finish();
     auto const found = trace::compare_ranks(all);
     auto const notes = trace::rank_notes(found, all);
     if (!asked_.html.empty()) {
@@ -202,7 +206,6 @@ class trace_stats_printer {
   /// The difference per instance of a range.
   exit_code step_differences() {
     auto const& path = asked_.files[1];
-    for (auto const& file : {asked_.html, asked_.steps.junit}) { require_output(file); }
     auto const of = read(asked_.files[0]), other = read(path);
     profile::compared_steps const steps{choice(), of, other};
     require_matches(steps);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/cli/parse.hpp>
+#include <assay/core/atomic_file.hpp>
 #include <assay/core/concat.hpp>
 #include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/answers.hpp>
@@ -29,7 +30,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace assay::cli {
@@ -155,12 +156,7 @@ struct trace_stats_options {
     }
     of_files("--perfetto", !perfetto.empty(), 1);
     if (!diff) { leave_out_repeated(files); }
-    keep_traces("--perfetto", perfetto);
-    keep_traces("--html", html);
-    keep_traces("--junit", steps.junit);
-    if (!html.empty() && html == steps.junit) {
-      throw std::invalid_argument("--html and --junit are both written to " + html);
-    }
+    (void)files_of_run();
     for (auto const& name : reports) {
       if (name == "what_if" || (name == "range_kernels" && !range.empty())) { continue; }
       trace::model const none;
@@ -197,6 +193,18 @@ struct trace_stats_options {
     require("stream", "work in", stream, streams);
   }
 
+  /// The traces, and the files that options name. Throws `std::invalid_argument` for an output that
+  /// would overwrite a trace or another output.
+  run_files files_of_run() const {
+    run_files all;
+    for (auto const& file : files) { all.read("the trace", file); }
+    for (auto const& [option, path] :
+         {std::pair{"--perfetto", &perfetto}, {"--html", &html}, {"--junit", &steps.junit}}) {
+      if (!path->empty()) { all.write(option, *path); }
+    }
+    return all;
+  }
+
   trace::row_filter filter(trace::model const& of) const { return filter_by(range, of); }
 
   /// The same for another range: its name, or `domain:name` as reports print it. Both may have
@@ -227,16 +235,6 @@ struct trace_stats_options {
   }
 
  private:
-  /// Refuses an output that would take the place of a trace.
-  void keep_traces(std::string const& option, std::string const& path) const {
-    std::error_code ignored;
-    for (auto const& file : files) {
-      if (!path.empty() && std::filesystem::equivalent(path, file, ignored)) {
-        throw std::invalid_argument(concat({option, " ", path, " would overwrite the trace"}));
-      }
-    }
-  }
-
   void add_ranks_to(CLI::App& app) {
     auto* const matched = app.add_flag(
         "--ranks", ranks,

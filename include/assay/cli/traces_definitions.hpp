@@ -5,9 +5,9 @@
 
 #include <assay/chrome/chrome.hpp>
 #include <assay/cli/options.hpp>
+#include <assay/cli/outputs.hpp>
 #include <assay/cli/traces.hpp>
 #include <assay/cli/tracing.hpp>
-#include <assay/core/atomic_file.hpp>
 #include <assay/core/concat.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/report/trace_table.hpp>
@@ -52,20 +52,6 @@ ASSAY_INLINE void print_tables(std::ostream& out, trace::view const& rows) {
   }
 }
 
-namespace detail {
-
-inline void require_trace_path(std::string const& option, std::string const& of,
-                               std::string const& extension) {
-  if (of.empty()) { return; }
-  try {
-    require_writable(variant_path(of, "variant", extension));
-  } catch (file_error const& error) {
-    throw std::invalid_argument(concat({error.what(), "; choose another ", option}));
-  }
-}
-
-}  // namespace detail
-
 ASSAY_INLINE traces::traces(tracing by) : by_(by) {}
 
 ASSAY_INLINE void traces::add_to(CLI::App& app, std::string const& more) {
@@ -94,8 +80,8 @@ ASSAY_INLINE void traces::check() const {
     refuse("--sqlite " + sqlite_,
            "SQLite 3: install its development files and build it again, or use --trace");
   }
-  detail::require_trace_path("--trace", trace_, ".json");
-  detail::require_trace_path("--sqlite", sqlite_, ".sqlite");
+  if (!trace_.empty()) { require_output(variant_path(trace_, "variant", ".json")); }
+  if (!sqlite_.empty()) { require_output(variant_path(sqlite_, "variant", ".sqlite")); }
 }
 
 ASSAY_INLINE void traces::check_host() const {
@@ -107,10 +93,17 @@ ASSAY_INLINE void traces::check_host() const {
 
 ASSAY_INLINE void traces::tell(trace::model const& made, std::string const& variant,
                                options const& given) const {
-  given.later->keep_failure([&] {
-    if (!trace_.empty()) { trace::write_chrome(made, variant_path(trace_, variant, ".json")); }
-    if (!sqlite_.empty()) { by_.write_sqlite(made, variant_path(sqlite_, variant, ".sqlite")); }
-  });
+  auto const write = [&](char const* option, std::string const& of, char const* extension,
+                         auto const& to) {
+    if (of.empty()) { return; }
+    given.later->keep_failure([&] {
+      auto const path = variant_path(of, variant, extension);
+      keep_apart(given, concat({option, " of ", variant}), path);
+      to(made, path);
+    });
+  };
+  write("--trace", trace_, ".json", trace::write_chrome);
+  write("--sqlite", sqlite_, ".sqlite", by_.write_sqlite);
   if (!stats_) { return; }
   std::ostringstream out;
   out << "## " << variant << "\n\n";

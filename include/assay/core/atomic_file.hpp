@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Files that appear whole or not at all, and the errors of reading and writing files. POSIX.
+/// Files that appear whole or not at all, the errors of reading and writing files, and files that
+/// would overwrite each other. POSIX.
 #pragma once
 
 #include <assay/core/requirements.hpp>
@@ -22,6 +23,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace assay {
 
@@ -62,6 +64,14 @@ inline std::string resolved(std::string path) {
     path = next.starts_with('/') ? next : folder_of(path) + '/' + next;
   }
   return path;
+}
+
+/// The one path of a file, with all links of its folders resolved, whether it is there or not.
+inline std::string own_path(std::string const& path) {
+  auto const file = resolved(path);
+  std::array<char, PATH_MAX> folder{};
+  if (::realpath(folder_of(file).c_str(), folder.data()) == nullptr) { return file; }
+  return std::string{folder.data()} + '/' + file.substr(file.rfind('/') + 1);
 }
 
 /// The descriptor of this process that a path such as /dev/stdout names, or -1.
@@ -189,5 +199,47 @@ inline std::uintmax_t require_readable(std::string const& path) {
   if (::access(path.c_str(), R_OK) != 0) { throw read_error(path, detail::reason_of(errno)); }
   return static_cast<std::uintmax_t>(info.st_size);
 }
+
+/// True if two paths name one file, however they are written and through links of both kinds, also
+/// where it is not there yet.
+inline bool same_file(std::string const& one, std::string const& other) {
+  struct stat a {
+  }, b{};
+  if (::stat(one.c_str(), &a) == 0 && ::stat(other.c_str(), &b) == 0) {
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  }
+  return detail::own_path(one) == detail::own_path(other);
+}
+
+/// The files that a run reads and writes. Each file that it writes needs a path of its own.
+class run_files {
+ public:
+  /// Adds a file that is read; `what` it is in messages, such as "the trace".
+  void read(std::string what, std::string path) {
+    read_.push_back({std::move(what), std::move(path)});
+  }
+
+  /// Adds a file that an option asks for. Throws `std::invalid_argument` for a file that the run
+  /// reads, or that it writes for another option.
+  void write(std::string option, std::string path) {
+    for (auto const& each : read_) {
+      if (!same_file(each.path, path)) { continue; }
+      throw std::invalid_argument(option + ' ' + path + " would overwrite " + each.name + ' ' +
+                                  each.path + "; choose another path");
+    }
+    for (auto const& each : written_) {
+      if (!same_file(each.path, path)) { continue; }
+      throw std::invalid_argument("two outputs are written to " + path + ", by " + each.name +
+                                  " and by " + option + "; give each its own path");
+    }
+    written_.push_back({std::move(option), std::move(path)});
+  }
+
+ private:
+  struct named_file {
+    std::string name, path;
+  };
+  std::vector<named_file> read_, written_;
+};
 
 }  // namespace assay

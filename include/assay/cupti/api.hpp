@@ -73,6 +73,7 @@ class cupti_functions {
   decltype(&cuptiActivityGetNextRecord) activity_next_record = get("cuptiActivityGetNextRecord");
 
   decltype(&cuptiProfilerInitialize) profiler_initialize = get("cuptiProfilerInitialize");
+  decltype(&cuptiProfilerDeInitialize) profiler_deinitialize = get("cuptiProfilerDeInitialize");
   decltype(&cuptiProfilerGetCounterAvailability) counter_availability =
       get("cuptiProfilerGetCounterAvailability");
   decltype(&cuptiProfilerHostInitialize) host_initialize = get("cuptiProfilerHostInitialize");

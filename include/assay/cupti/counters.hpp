@@ -7,6 +7,7 @@
 #include <assay/core/driver_call.hpp>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/cupti/counter_session.hpp>
+#include <assay/cupti/profiler_hold.hpp>
 
 #include <cuda_runtime_api.h>
 
@@ -41,9 +42,9 @@ struct counter_options {
 /// profiler.
 ///
 /// If counters cannot be read, nothing is thrown: `status()` and the result name
-/// the obstacle and a remedy in one line, and the callable does not run. The counters are held only
-/// inside `measure`; objects may be made and destroyed at any time. One thread at a time may
-/// measure on a device.
+/// the obstacle and a remedy in one line, and the callable does not run. The counters and CUPTI's
+/// profiler interface are held only inside `measure`; objects may be made and destroyed at any
+/// time. One thread at a time may measure on a device.
 class counters {
  public:
   /// Throws `std::invalid_argument` for options out of range. Asks nothing of the device yet.
@@ -115,9 +116,6 @@ class counters {
   }
 
   target open(on::device place) const {
-    CUpti_Profiler_Initialize_Params begin{};
-    begin.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
-    api_.check(api_->profiler_initialize(&begin), "cuptiProfilerInitialize");
     auto* const context = current_context();
     CUpti_Device_GetChipName_Params asked{};
     asked.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE;
@@ -141,6 +139,7 @@ class counters {
       guard.emplace(*place);
     } catch (std::exception const& error) { return {state::no_device, 0, error.what(), {}}; }
     try {
+      profiler_hold const held{api_};
       count(open(*place), run, result);
       return {};
     } catch (cupti_error const& error) {

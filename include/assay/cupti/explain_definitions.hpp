@@ -11,12 +11,11 @@
 #include <assay/cupti/recorder_options.hpp>
 #include <assay/cupti/variant_runs.hpp>
 #include <assay/measure/comparison.hpp>
+#include <assay/stats/random_source.hpp>
 #include <assay/trace/bound.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>
-#include <assay/trace/idle.hpp>
 #include <assay/trace/kernel_causes.hpp>
-#include <assay/trace/overlap.hpp>
 
 #include <algorithm>
 #include <array>
@@ -26,7 +25,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -36,30 +34,6 @@ namespace assay::trace {
 
 namespace detail {
 
-/// Parts of the time of all devices: they waited for the host, or only copies ran.
-struct time_shares {
-  double host_bound = ceilings::unknown;
-  double copies_exposed = ceilings::unknown;
-};
-
-inline time_shares time_shares_of(model const& of) {
-  double late = 0;
-  double all = 0;
-  for (auto const& each : device_times(of)) {
-    late += static_cast<double>(each.idle(idle_cause::host_bound));
-    all += static_cast<double>(each.extent.length());
-  }
-  double exposed = 0;
-  for (auto const& each : overlap(of)) { exposed += static_cast<double>(each.copies_exposed_ns()); }
-  if (!(all > 0)) { return {}; }
-  return {late / all, exposed / all};
-}
-
-/// Those of a side; unknown where tracing distorts them.
-inline time_shares time_shares_of(variant_evidence const& of) {
-  return tracing_cost_of(of).distorts() ? time_shares{} : time_shares_of(of.trace);
-}
-
 /// Batches of both variants, of which one is open at a time: an open one can slow the other down by
 /// what it holds.
 class traced_variants {
@@ -67,28 +41,21 @@ class traced_variants {
   traced_variants(std::array<variant_runs const*, 2> sides, explain_options const& chosen)
       : sides_(sides), chosen_(chosen) {}
 
-  /// Records warm batches of both. Each variant is opened `openings` times, in the order A B B A,
-  /// so that a drift favours neither; batch `i` of both is a pair. An untraced batch after each
-  /// tells what tracing added. Each side gets the breakdowns of its batches, and the trace of
-  /// median length.
+  /// Records warm batches of both. Each batch has an opening of its own, for what stays with one,
+  /// such as addresses and threads, would be common to its batches, and these no independent pairs.
+  /// Which side begins a pair is drawn: so equal sides differ either way with equal chances,
+  /// however the machine drifts. An untraced batch after each tells what tracing added. Each side
+  /// gets the breakdowns of its batches, and the trace of median length.
   void record(std::array<variant_evidence*, 2> const& into) {
     std::array<std::vector<model>, 2> all;
+    stats::random_source random{stats::draw_seed()};
     int pairs = 0;
-    for (int opening = 0; pairs < chosen_.batches && !(opening > 0 && is_late()); ++opening) {
-      auto const left = std::max(1, openings - opening);
-      auto const until = pairs + (chosen_.batches - pairs + left - 1) / left;
-      for (int turn = 0; turn < 2; ++turn) {
-        auto const i = static_cast<std::size_t>((opening + turn) % 2);
-        record_side(*sides_[i], until, *into[i], all[i]);
+    for (; pairs < chosen_.batches && !(pairs > 0 && is_late()); ++pairs) {
+      auto const first = static_cast<std::size_t>(random.below(2));
+      for (auto const i : {first, 1 - first}) {
+        all[i].push_back(record_batch(*sides_[i], *into[i]));
       }
-      auto const done = std::min(all[0].size(), all[1].size());
-      for (std::size_t i = 0; i < 2; ++i) {
-        all[i].resize(done);
-        into[i]->batches.resize(done);
-      }
-      for (; pairs < static_cast<int>(done); ++pairs) {
-        if (chosen_.after_pair) { chosen_.after_pair(); }
-      }
+      if (chosen_.after_pair) { chosen_.after_pair(); }
     }
     for (std::size_t i = 0; i < 2; ++i) { into[i]->trace = median(all[i]); }
     if (pairs == chosen_.batches) { return; }
@@ -107,38 +74,25 @@ class traced_variants {
     counters reader{{.metrics = chosen_.metrics, .place = of.device}};
     into.counters = reader.measure([&] { run(); });
     if (!into.counters->status || into.counters->ranges.empty()) { return; }
-    auto const shares = time_shares_of(into);
-    into.limits = find_bound(
-        into.counters->ranges.front(),
-        {.required = of.required,
-         .launches = static_cast<double>(std::max<std::size_t>(1, into.trace.kernels.size())),
-         .seconds = into.seconds,
-         .host_bound = shares.host_bound,
-         .copies_exposed = shares.copies_exposed},
-        limits);
+    into.limits = find_bound(into.counters->ranges.front(), facts_of(into, of.required), limits);
   }
 
  private:
-  static constexpr int openings = 4;  // what stays with one, such as addresses, weighs a quarter
-
   bool is_late() const {
     std::chrono::duration<double> const spent = std::chrono::steady_clock::now() - begin_;
     return spent.count() >= chosen_.max_seconds;
   }
-  /// Opens a side and records it until it has so many batches, or the time is up.
-  void record_side(variant_runs const& side, int until, variant_evidence& into,
-                   std::vector<model>& all) const {
+  /// Opens a side and records a batch of it.
+  model record_batch(variant_runs const& side, variant_evidence& into) const {
     auto const run = side.open();
     run();
-    for (bool first = true; std::ssize(all) < until && (first || !is_late()); first = false) {
-      double traced = 0;
-      auto made = trace::record_warm(chosen_.recording, [&] { traced = run(); });
-      run();
-      auto const untraced = run();
-      auto& parts = into.batches.emplace_back(breakdown_of({made}));
-      parts.tracing_ns = (traced - untraced) * 1e9;
-      all.push_back(std::move(made));
-    }
+    double traced = 0;
+    auto made = trace::record_warm(chosen_.recording, [&] { traced = run(); });
+    run();
+    auto const untraced = run();
+    auto& parts = into.batches.emplace_back(breakdown_of({made}));
+    parts.tracing_ns = (traced - untraced) * 1e9;
+    return made;
   }
   static model median(std::vector<model>& of) {
     std::vector<std::pair<std::int64_t, std::size_t>> lengths;

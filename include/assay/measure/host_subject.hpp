@@ -52,11 +52,10 @@ inline checks checks_of(setup const& made) {
 inline std::vector<std::string> sample_notes(setup const& made) {
   auto const all = made.declared();
   std::vector<std::string> notes;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    auto const& each = all[i];
+  for (auto const& each : all) {
     arrays::detail::sample_plan const plan{each.elements, each.rows, each.sample};
     if (each.sample == 0 || each.sample >= plan.count) { continue; }
-    notes.push_back("array " + std::to_string(i) + " is checked by samples: a check looks at " +
+    notes.push_back(each.name + " is checked by samples: a check looks at " +
                     std::to_string(each.sample) + " of " + std::to_string(plan.count) +
                     " elements, and misses " + std::to_string(plan.seldom_missed()) +
                     " wrong ones with a chance of at most 1 %");

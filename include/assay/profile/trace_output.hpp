@@ -66,6 +66,7 @@ struct output_format {
   std::string name;                ///< "text", "csv" or "json"
   std::string prefix;              ///< of a file for each table; empty: none
   std::vector<std::string> files;  ///< the traces
+  run_files taken;                 ///< what no table may overwrite
   bool together = false;           ///< JSON is one object, though there are two files
 };
 
@@ -104,7 +105,9 @@ class trace_output {
       auto name = of_.prefix;
       if (of_.files.size() > 1) { name += "_" + label_of(path); }
       name += concat({"_", of.name(), is_text() ? ".txt" : "." + of_.name});
-      if (auto const [at, fresh] = written_.emplace(name, path); !fresh && at->second != path) {
+      if (auto const [at, fresh] = written_.emplace(name, path); fresh) {
+        of_.taken.write(concat({"--output ", of_.prefix, " of ", path}), name);
+      } else if (at->second != path) {
         throw std::invalid_argument(concat({"--output ", of_.prefix, ": tables of ", at->second,
                                             " and ", path, " would both be ", name}));
       }

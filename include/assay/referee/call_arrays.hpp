@@ -109,10 +109,8 @@ class call_arrays {
     auto const* const data = store_->damaged();
     if (data == nullptr) { return {}; }
     auto const all = setup_->declared();
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].data == data) {
-        return concat({"array ", std::to_string(i), " of those declared"});
-      }
+    for (auto const& each : all) {
+      if (each.data == data) { return concat({each.name, " of those declared"}); }
     }
     return "the kept contents of an `inout` array";
   }
@@ -133,7 +131,7 @@ class call_arrays {
         auto const size = (step - columns) * element;
         if (std::memcmp(got.data() + from, wanted.data() + from, size) == 0) { continue; }
         return "the padding behind row " + std::to_string(row) + " of " +
-               arrays::detail::array_in_words(all[i].rows, i);
+               arrays::detail::array_in_words(all[i].rows, all[i].name);
       }
     }
     return {};

@@ -80,20 +80,23 @@ inline std::string tracing_text(trace::explanation const& of) {
                  ", so shares are those of traced runs, and no bound is read from them."});
 }
 
-/// A sentence on sides whose untraced batches take another time than in the comparison; empty where
-/// there is none.
-inline std::string other_time_text(trace::explanation const& of) {
-  constexpr double other_time = 1.2;  // as much as tracing may add
+/// A sentence on sides whose batches take another time than in the comparison, untraced ones or
+/// traced ones alone; empty where there is none.
+inline std::string other_time_text(trace::explanation const& of, bool untraced) {
   std::string text;
   for (auto const* side : {&of.control, &of.variant}) {
-    auto const ratio = trace::tracing_cost_of(*side).untraced_ns * 1e-9 / side->seconds;
-    if (!(ratio > other_time || ratio < 1 / other_time)) { continue; }
+    auto const cost = trace::tracing_cost_of(*side);
+    auto const traced_alone = cost.traced_differ() && !cost.untraced_differ() && !cost.distorts();
+    if (!(untraced ? cost.untraced_differ() : traced_alone)) { continue; }
+    auto const ratio = (untraced ? cost.untraced_ns : cost.traced_ns) / cost.compared_ns;
     text += concat(
         {text.empty() ? "" : ", and ", fixed(ratio, 2), " times as long with ", side->label});
   }
-  return text.empty() ? text
-                      : concat({"Between traced batches, untraced ones take ", text,
-                                " as in the comparison: the reasons are those of such batches."});
+  if (text.empty()) { return text; }
+  return concat(
+      {untraced ? "Between traced batches, untraced ones take " : "Traced batches take ", text,
+       " as in the comparison: the reasons are those of such batches, and no bound is read "
+       "from their shares."});
 }
 
 /// The host time of an item and its parts, in a sentence; empty if there is no profile.
@@ -127,7 +130,10 @@ inline std::string host_split_text(trace::explanation const& of) {
 inline std::string counters_text(trace::variant_evidence const& of) {
   if (of.limits) {
     auto const& found = *of.limits;
-    if (found.because.empty()) { return concat({of.label, " is ", bound_sentence(found), "."}); }
+    if (found.because.empty()) {
+      auto const* const has = found.limit == trace::bound::unclear ? " has " : " is ";
+      return concat({of.label, has, bound_sentence(found), "."});
+    }
     auto const& first = found.because.front();
     return concat({of.label, " is ", to_string(found.limit),
                    " bound: ", met_text(first.asked, first.value), "."});
@@ -187,7 +193,8 @@ ASSAY_INLINE std::vector<std::string> sentences(trace::explanation const& of, st
       add(std::move(each));
     }
     add(detail::tracing_text(of));
-    add(detail::other_time_text(of));
+    add(detail::other_time_text(of, true));
+    add(detail::other_time_text(of, false));
   }
   auto const control = detail::counters_text(of.control);
   auto const variant = detail::counters_text(of.variant);

@@ -82,6 +82,9 @@ struct workload_facts {
   double host_bound = ceilings::unknown;
   /// Share of the time in which copies ran and no kernel did, from a trace.
   double copies_exposed = ceilings::unknown;
+  /// False: the device may have waited for the host for any time, so the rules on launches do not
+  /// decide, and neither do those after them.
+  bool host_waits_known = true;
 };
 
 namespace detail {
@@ -113,6 +116,11 @@ inline std::array<double, 11> numbers_of(work_bound const& of, workload_facts co
 inline void decide(work_bound& of, workload_facts const& facts, ceilings const& limits) {
   auto const numbers = numbers_of(of, facts, limits);
   for (auto const& rule : bound_rules) {
+    if (!facts.host_waits_known && rule.is == bound::launch) {
+      of.reason =
+          "nothing is clearly used up, and how long the device waits for the host is unknown";
+      return;
+    }
     std::vector<evidence> because;
     auto const holds = std::all_of(rule.when.begin(), rule.when.end(), [&](auto const& asked) {
       if (!asked) { return true; }

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
+#include <assay/trace/bound.hpp>
 #include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/trace/results.hpp>
+#include <assay/workload/concepts.hpp>
 
 #include <cstddef>
 #include <limits>
@@ -38,12 +40,29 @@ struct variant_evidence {
 struct tracing_cost {
   double traced_ns = ceilings::unknown;
   double untraced_ns = ceilings::unknown;  ///< of batches that ran between the traced ones
+  double compared_ns = ceilings::unknown;  ///< of the comparison's batches
   /// What tracing adds, as a share of an untraced batch.
   double share() const noexcept { return traced_ns / untraced_ns - 1; }
   /// True where so much is added that shares of traced time say little about untraced batches.
-  bool distorts() const noexcept { return share() > 0.2; }
+  bool distorts() const noexcept { return share() > most - 1; }
+  /// True where untraced batches take another time than those of the comparison.
+  bool untraced_differ() const noexcept { return differ(untraced_ns); }
+  /// The same of traced batches.
+  bool traced_differ() const noexcept { return differ(traced_ns); }
+  /// True where shares of traced time are not those of the comparison's batches.
+  bool misleads() const noexcept { return distorts() || untraced_differ() || traced_differ(); }
+
+ private:
+  static constexpr double most = 1.2;
+  bool differ(double ns) const noexcept {
+    return ns > most * compared_ns || compared_ns > most * ns;
+  }
 };
 tracing_cost tracing_cost_of(variant_evidence const& of);
+
+/// What the trace of one side says of its batches in the comparison, for `find_bound`. Where
+/// tracing `misleads`, nobody knows how long devices waited for the host.
+workload_facts facts_of(variant_evidence const& of, traffic required);
 
 /// The difference of two times that is to be accounted for: variant less control, a batch.
 struct time_difference {

@@ -6,12 +6,15 @@
 #include <assay/core/concat.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/stats/summary.hpp>
+#include <assay/trace/bound.hpp>
 #include <assay/trace/difference.hpp>
 #include <assay/trace/explanation.hpp>
+#include <assay/trace/idle.hpp>
 #include <assay/trace/kernel_causes.hpp>
 #include <assay/trace/metrics.hpp>
 #include <assay/trace/model.hpp>
 #include <assay/trace/overlap.hpp>
+#include <assay/workload/concepts.hpp>
 
 #include <algorithm>
 #include <array>
@@ -41,7 +44,31 @@ ASSAY_INLINE tracing_cost tracing_cost_of(variant_evidence const& of) {
     untraced.push_back(each.ns - each.tracing_ns);
   }
   if (traced.empty()) { return {}; }
-  return {stats::summarise(traced).median, stats::summarise(untraced).median};
+  return {stats::summarise(traced).median, stats::summarise(untraced).median, of.seconds * 1e9};
+}
+
+ASSAY_INLINE workload_facts facts_of(variant_evidence const& of, traffic required) {
+  workload_facts facts;
+  facts.required = required;
+  facts.launches = static_cast<double>(std::max<std::size_t>(1, of.trace.kernels.size()));
+  facts.seconds = of.seconds;
+  facts.host_waits_known = !tracing_cost_of(of).misleads();
+  if (!facts.host_waits_known) { return facts; }
+  double late = 0;
+  double all = 0;
+  for (auto const& each : device_times(of.trace)) {
+    late += static_cast<double>(each.idle(idle_cause::host_bound));
+    all += static_cast<double>(each.extent.length());
+  }
+  double exposed = 0;
+  for (auto const& each : overlap(of.trace)) {
+    exposed += static_cast<double>(each.copies_exposed_ns());
+  }
+  if (all > 0) {
+    facts.host_bound = late / all;
+    facts.copies_exposed = exposed / all;
+  }
+  return facts;
 }
 
 ASSAY_INLINE std::vector<std::string> loss_notes(model const& of) {

@@ -9,6 +9,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -72,6 +73,11 @@ inline std::string copy_label(copy_kind kind) {
   return concat({"[CUDA memcpy ", to_string(kind), "]"});
 }
 inline constexpr std::string_view memset_label = "[CUDA memset]";
+
+/// The name of a range without the numbers that PyTorch gives to each of its instances.
+constexpr std::string_view without_instance(std::string_view name) noexcept {
+  return name.substr(0, std::min(name.find(", seq = "), name.find(", op_id = ")));
+}
 
 /// `domain:name`; nothing stands before the colon for the default domain.
 inline std::string range_label(model const& of, range_record const& range) {

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -57,6 +58,7 @@ struct rank_trace {
   std::int32_t device = 0;
   std::string device_name;
   std::vector<collective_stream> streams;  ///< by their first collective
+  std::vector<collective_stream> pairs;    ///< of kernels that move data between two ranks
   std::vector<rank_activity> timeline;
   std::int64_t end = 0;  ///< of its last operation
   std::int64_t point_to_point = 0;
@@ -97,6 +99,18 @@ class rank_collector {
               [](auto const& a, auto const& b) {
                 return std::tuple{a.process, a.device} < std::tuple{b.process, b.device};
               });
+  }
+
+  /// Called after all traces. Of two ranks each knows its partner, so that transfers between two
+  /// ranks count as collectives of both.
+  void finish() {
+    if (ranks_.size() != 2) { return; }
+    for (auto& each : ranks_) {
+      std::ranges::move(each.pairs, std::back_inserter(each.streams));
+      each.pairs.clear();
+      each.point_to_point = each.point_to_point_ns = 0;
+      by_first_run(each.streams);
+    }
   }
 
   std::vector<rank_trace> const& ranks() const noexcept { return ranks_; }
@@ -175,7 +189,7 @@ class rank_collector {
     auto short_name = once_per_name(of.strings.size(), [&](string_id name) {
       return strings_.intern(short_kernel_name(of.strings[name]));
     });
-    std::map<stream_key, std::vector<collective_run>> streams;
+    std::map<run_key, std::vector<collective_run>> streams;
     std::vector<launch> launches;
     for (auto const& each : of.kernels) {
       auto const what = role_of(each.name);
@@ -184,12 +198,11 @@ class rank_collector {
         auto& rank = ranks_[number_of(of, each.where)];
         ++rank.point_to_point;
         rank.point_to_point_ns += each.when.length();
-        continue;
       }
-      auto& runs = streams[stream_of(each.where)];
+      run_key const key{stream_of(each.where), what == role::pair};
+      auto& runs = streams[key];
       if (auto const call = rows.calls().find(each.where); call != no_row) {
-        launches.push_back(
-            {of.calls[call].thread, of.calls[call].when.begin, stream_of(each.where), runs.size()});
+        launches.push_back({of.calls[call].thread, of.calls[call].when.begin, key, runs.size()});
       }
       runs.push_back(
           {each.when, short_name(each.name), 0, each.grid[0] * each.grid[1] * each.grid[2], 0});
@@ -197,30 +210,36 @@ class rank_collector {
     name_ranges(rows.whole(), launches, streams);
     for (auto& [key, runs] : streams) {
       std::ranges::stable_sort(runs, {}, [](auto const& each) { return each.when; });
-      auto const at = numbers_.at({key.process, key.device});
+      auto const& [stream, paired] = key;
+      auto& rank = ranks_[numbers_.at({stream.process, stream.device})];
       std::map<std::uint64_t, std::vector<collective_run>> by_communicator;
       for (auto const& each : runs) { by_communicator[each.communicator].push_back(each); }
       for (auto& [communicator, own] : by_communicator) {
-        ranks_[at].streams.push_back({key.context, key.stream, communicator, std::move(own)});
+        (paired ? rank.pairs : rank.streams)
+            .push_back({stream.context, stream.stream, communicator, std::move(own)});
       }
     }
-    for (auto at = first_; at < ranks_.size(); ++at) {
-      std::ranges::stable_sort(ranks_[at].streams, {},
-                               [](auto const& each) { return each.runs.front().when.begin; });
-    }
+    for (auto at = first_; at < ranks_.size(); ++at) { by_first_run(ranks_[at].streams); }
   }
+
+  static void by_first_run(std::vector<collective_stream>& streams) {
+    std::ranges::stable_sort(streams, {},
+                             [](auto const& each) { return each.runs.front().when.begin; });
+  }
+
+  using run_key = std::pair<stream_key, bool>;  ///< true: kernels between two ranks
 
   struct launch {
     thread_key thread;
     std::int64_t at;
-    stream_key stream;
+    run_key stream;
     std::size_t run;
   };
 
   /// Gives collectives the innermost range in which they were launched. NCCL's own ranges only
   /// repeat the name of the collective; their payload is the communicator.
   void name_ranges(model const& of, std::vector<launch>& launches,
-                   std::map<stream_key, std::vector<collective_run>>& streams) {
+                   std::map<run_key, std::vector<collective_run>>& streams) {
     std::vector<row_index> ranges;
     for (row_index row = 0; row < of.ranges.size(); ++row) {
       auto const& each = of.ranges[row];
@@ -254,7 +273,7 @@ class rank_collector {
         auto const& range = of.ranges[*at];
         if (range.thread != each.thread || range.when.end < each.at) { continue; }
         if (!of_nccl(range)) {
-          run.range = strings_.intern(of.strings[range.name]);
+          run.range = strings_.intern(without_instance(of.strings[range.name]));
           break;
         }
         if (run.communicator == 0) { run.communicator = range.payload; }
@@ -262,7 +281,7 @@ class rank_collector {
     }
   }
 
-  /// Kernels of NCCL that move data between two ranks: no rank waits for all others in these.
+  /// Kernels of NCCL that move data between two ranks: of more, no rank waits for all others.
   static constexpr char const* point_to_point = "SendRecv";
 
   std::vector<rank_file> files_;

@@ -255,9 +255,12 @@ inline rank_comparison compare_ranks(rank_collector const& from, std::size_t mos
   std::size_t with = 0;
   for (auto const& each : from.ranks()) { with += each.streams.empty() ? 0U : 1U; }
   if (with < 2) {
-    throw std::invalid_argument(
-        concat({std::to_string(with), " of ", std::to_string(from.ranks().size()),
-                " devices ran collectives: a comparison of ranks needs two"}));
+    auto const pairs =
+        std::ranges::any_of(from.ranks(), [](auto const& each) { return each.point_to_point > 0; });
+    throw std::invalid_argument(concat(
+        {std::to_string(with), " of ", std::to_string(from.ranks().size()),
+         " devices ran collectives", pairs ? ", and transfers between two match of two alone" : "",
+         ": a comparison of ranks needs two"}));
   }
   return detail::rank_comparer{from, most}.compare();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to hang_watch.hpp: names the call that crashes.
+/// Internal to hang_watch.hpp: names code of the caller that crashes.
 #pragma once
 
 #include <assay/core/requirements.hpp>
@@ -78,7 +78,7 @@ class crash_note {
     if (size > 0) {
       write_all("assay::verify: ");
       write_all({text.data(), size});
-      write_all(": a call crashed; later cases did not run\n");
+      write_all(" crashed; later cases did not run\n");
     }
     restore();
     raise(which);

@@ -8,7 +8,9 @@
 #include <assay/arrays/row_layout.hpp>
 #include <assay/arrays/setup.hpp>
 #include <assay/callables/callable.hpp>
+#include <assay/memory/concepts.hpp>
 #include <assay/verify/call_place.hpp>
+#include <assay/verify/hang_watch.hpp>
 #include <assay/verify/options.hpp>
 
 #include <algorithm>
@@ -18,7 +20,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -28,16 +29,9 @@
 
 namespace assay::verify_detail {
 
-/// A factory without expectations: no failure of its work, but of the program.
-struct nothing_expected : std::invalid_argument {
-  nothing_expected()
-      : invalid_argument(
-            "verify: the factory expects nothing, so nothing would be checked: say what is right "
-            "by make.expect(array, f)") {}
-};
-
 /// The size and the values of one call.
 struct declaration {
+  std::string name;  ///< both in words
   verify_detail::factory const& factory;
   shape const& of;
   special_values special;
@@ -54,18 +48,22 @@ struct placement {
 /// The arrays and the work of one size at fixed addresses.
 class guarded_call {
  public:
-  explicit guarded_call(call_place& where, placement of = {})
+  guarded_call(call_place& where, hang_watch& watch, placement of = {})
       : place_(where),
+        watch_(watch),
         layout_(of.layout),
-        store_(std::make_shared<arrays::guarded_store>(where.make_store(), of.begin, 1)) {}
+        store_(std::make_shared<arrays::guarded_store>(where.make_store(), of.begin, 1, true)) {}
   guarded_call(guarded_call const&) = delete;
   guarded_call& operator=(guarded_call const&) = delete;
-  ~guarded_call() { work_ = {}; }  // it may use the arrays when it ends
+  ~guarded_call() {
+    end_work();
+    // Memory of a device waits for kernels that a call has left behind.
+    watch_.during("work behind a call", [&] { store_.reset(); });
+  }
 
-  /// Calls twice, over two kinds of poison. `watched(call)` runs each call. Returns what is wrong.
-  template <class Watched>
-  std::optional<std::string> examine(declaration const& how, Watched const& watched) {
-    auto const run = [&] { watched([&] { place_.call(work_); }); };
+  /// Calls twice, over two kinds of poison. Returns what is wrong.
+  std::optional<std::string> examine(declaration const& how) {
+    auto const run = [&] { watch_.during("a call", [&] { place_.call(work_); }); };
     auto wrong = declare(how);
     if (wrong) { return wrong; }
     bool const infinite =
@@ -90,34 +88,37 @@ class guarded_call {
   }
 
   /// Runs a call that was recorded in a graph.
-  template <class Watched>
-  std::optional<std::string> examine_recorded(declaration const& how, Watched const& watched) {
+  std::optional<std::string> examine_recorded(declaration const& how) {
     auto wrong = declare(how);
     if (wrong) { return wrong; }
     auto const before = contents([](auto const& each) { return !is_kept(each); });
     std::optional<std::function<void()>> graph;
-    wrong = call([&] { watched([&] { graph = place_.record(work_); }); });
+    wrong = call([&] {
+      watch_.during("a call that a graph records", [&] { graph = place_.record(work_); });
+    });
     if (wrong || !graph) { return wrong; }
     if (auto const early = change_since(before)) {
       return "it works outside the stream that it is given: while a graph recorded the call, " +
              *early + " changed";
     }
-    wrong = call([&] { watched(*graph); });
+    wrong = call([&] { watch_.during("a call in a captured graph", *graph); });
     if (!wrong) { wrong = wrong_result(); }
     if (wrong) { return "in a captured graph: " + *wrong; }
     return {};
   }
 
   /// Runs two calls at once.
-  template <class Watched>
   static std::optional<std::string> examine_both(guarded_call& one, declaration const& first,
-                                                 guarded_call& two, declaration const& second,
-                                                 Watched const& watched) {
+                                                 guarded_call& two, declaration const& second) {
     auto wrong = one.declare(first);
     if (!wrong) { wrong = two.declare(second); }
     if (wrong) { return wrong; }
+    one.watch_.set_case(first.name);
     bool done = false;
-    wrong = one.call([&] { watched([&] { done = one.place_.call_both(one.work_, two.work_); }); });
+    wrong = one.call([&] {
+      one.watch_.during("one of two calls at once",
+                        [&] { done = one.place_.call_both(one.work_, two.work_); });
+    });
     if (!wrong && !done) { return {}; }
     if (!wrong) { wrong = one.wrong_result(); }
     if (!wrong) { wrong = two.harm(); }
@@ -131,6 +132,10 @@ class guarded_call {
 
   /// The worst error of the last right results.
   worst_error worst() const noexcept { return arrays_->worst(); }
+  std::string worst_place() const {
+    auto const of = arrays_->declared()[worst().array];
+    return arrays::detail::place_in(of.rows, worst().element, of.name);
+  }
   /// False where the last case was left out, since its factory handles finite numbers alone.
   bool was_called() const noexcept { return was_called_; }
   /// True where an array has rows, so that other layouts of these are to be tried.
@@ -145,13 +150,13 @@ class guarded_call {
   std::vector<std::string> unchecked() const {
     auto const all = arrays_->declared();
     std::vector<std::string> found;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].sample > 0) {
-        found.push_back("array " + std::to_string(i) + " is checked by samples of " +
-                        std::to_string(all[i].sample) + " elements where it has more");
+    for (auto const& each : all) {
+      if (each.sample > 0) {
+        found.push_back(each.name + " is checked by samples of " + std::to_string(each.sample) +
+                        " elements where it has more");
       }
-      if (!all[i].is_result() || all[i].expected) { continue; }
-      found.push_back("array " + std::to_string(i) + " is not checked: nothing is expected of it");
+      if (!each.is_result() || each.expected) { continue; }
+      found.push_back(each.name + " is not checked: nothing is expected of it");
     }
     return found;
   }
@@ -163,7 +168,6 @@ class guarded_call {
 
   /// A copy of the content of an array.
   struct content {
-    std::size_t index = 0;
     declared_array of{};
     std::unique_ptr<std::byte[]> data;
   };
@@ -176,24 +180,35 @@ class guarded_call {
     return of.what == role::input || of.what == role::zeros;
   }
 
-  /// Calls the factory. An exception of the factory is an error of this size; a lack of memory
-  /// passes through.
+  /// Calls the factory. An exception of the factory is an error of this size.
   std::optional<std::string> declare(declaration const& how) {
-    work_ = {};
-    arrays_.reset();
-    try {
+    end_work();
+    watch_.set_case(how.name);
+    auto const thrown = what_throws("the factory threw", [&] {
       store_->rewind(false);
       arrays_.emplace(store_, how.seed);
       arrays_->allow_empty().with(how.special).choose_scalars(how.scalars).choose_rows(layout_);
-      work_ = how.factory.make(*arrays_, how.of);
-    } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
-      return std::string{"the factory threw: "} + cause.what();
-    } catch (...) { return "the factory threw an exception of unknown type"; }
-    if (!arrays_->has_expectations()) { throw nothing_expected{}; }
+      watch_.during("the factory", [&] { work_ = how.factory.make(*arrays_, how.of); });
+    });
+    if (thrown) { return thrown; }
+    if (auto const& more = scalars(); !more.empty()) { watch_.set_case(how.name + ", " + more); }
+    if (!arrays_->has_expectations()) {  // no failure of the work, but of the program
+      throw std::invalid_argument("verify: " + how.name +
+                                  ": the factory expects nothing, so nothing would be checked: say "
+                                  "what is right by make.expect(array, f)");
+    }
     cover(scratch_poison, true);
     pad(true);
     kept_ = contents(is_kept);
     return {};
+  }
+
+  /// Ends the work, which may use the arrays, and then these.
+  void end_work() {
+    watch_.during("the end of the factory's work", [&] {
+      work_ = {};
+      arrays_.reset();
+    });
   }
 
   /// Fills scratch memory, and outputs unless these hold their own poison.
@@ -243,38 +258,45 @@ class guarded_call {
         while (same < now.size() && now[same] == padding_byte(row, same)) { ++same; }
         if (same == now.size()) { continue; }
         return "it wrote into the padding behind row " + std::to_string(row) + " of " +
-               arrays::detail::array_in_words(each.of.rows, each.index);
+               arrays::detail::array_in_words(each.of.rows, each.of.name);
       }
     }
+    return {};
+  }
+
+  /// What code of the caller throws, in words, but for a lack of memory.
+  template <class Run>
+  static std::optional<std::string> what_throws(std::string const& words, Run const& run) {
+    try {
+      run();
+    } catch (std::exception const& cause) {
+      if (mr::is_out_of_memory(cause)) { throw; }
+      return (words.empty() ? "" : words + ": ") + cause.what();
+    } catch (...) { return words + " an exception of unknown type"; }
     return {};
   }
 
   /// Runs one call. Returns an error of the call beside its results, in words.
   template <class Run>
   std::optional<std::string> call(Run const& run) {
-    try {
-      run();
-    } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
-      return std::string{"the call threw: "} + cause.what();
-    } catch (...) { return "the call threw an exception of unknown type"; }
+    if (auto thrown = what_throws("the call threw", run)) { return thrown; }
     return harm();
   }
 
   /// The first wrong result in words, or why a function does not say what is right.
   std::optional<std::string> wrong_result() {
-    try {
-      return arrays_->verify();
-    } catch (std::bad_alloc const&) { throw; } catch (std::exception const& cause) {
-      return cause.what();
-    }
+    constexpr auto who = "a function of expect, expect_from or expect_that";
+    std::optional<std::string> wrong;
+    auto const judge = [&] { wrong = arrays_->verify(); };
+    auto thrown = what_throws("", [&] { watch_.during(who, judge); });
+    return thrown ? thrown : wrong;
   }
 
   /// Changes that no call may make, in words: of red zones, padding, inputs and zeros.
   std::optional<std::string> harm() {
     if (auto const* const at = store_->damaged(); at != nullptr) {
-      auto const all = arrays_->declared();
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        if (all[i].data == at) { return "it wrote before or behind array " + std::to_string(i); }
+      for (auto const& each : arrays_->declared()) {
+        if (each.data == at) { return "it wrote before or behind " + each.name; }
       }
       return "it wrote before or behind the first contents of an inout array";
     }
@@ -288,11 +310,11 @@ class guarded_call {
   std::vector<content> contents(Which const& which) const {
     auto const all = arrays_->declared();
     std::vector<content> found;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!which(all[i])) { continue; }
-      auto data = std::make_unique_for_overwrite<std::byte[]>(all[i].bytes);
-      store_->copy_out(data.get(), all[i].data, all[i].bytes);
-      found.push_back({i, all[i], std::move(data)});
+    for (auto const& each : all) {
+      if (!which(each)) { continue; }
+      auto data = std::make_unique_for_overwrite<std::byte[]>(each.bytes);
+      store_->copy_out(data.get(), each.data, each.bytes);
+      found.push_back({each, std::move(data)});
     }
     return found;
   }
@@ -307,13 +329,14 @@ class guarded_call {
       for (std::size_t i = 0; i < each.of.elements; ++i) {
         bool const same = std::memcmp(now.get() + i * size, each.data.get() + i * size, size) == 0;
         if (same || each.of.rows.is_padding(i)) { continue; }
-        return arrays::detail::place_in(each.of.rows, i, each.index);
+        return arrays::detail::place_in(each.of.rows, i, each.of.name);
       }
     }
     return {};
   }
 
   call_place& place_;
+  hang_watch& watch_;
   std::size_t layout_;
   bool padding_is_nan_ = true;
   std::shared_ptr<arrays::guarded_store> store_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to verify_definitions.hpp: ends the process where a call does not end, and names a call
-/// that crashes.
+/// Internal to verify_definitions.hpp: ends the process where code of the caller does not end, and
+/// names code that crashes.
 #pragma once
 
 #include <assay/verify/crash_note.hpp>
@@ -17,7 +17,7 @@
 
 namespace assay::verify_detail {
 
-/// Prints what runs and ends the process once a watched call has taken longer than its limit.
+/// Prints what runs and ends the process once code of the caller has taken longer than its limit.
 class hang_watch {
  public:
   explicit hang_watch(double max_seconds)
@@ -33,16 +33,19 @@ class hang_watch {
     thread_.join();
   }
 
-  /// Watches one call, which `what` describes.
+  /// The size and the values that code of the caller gets from now on.
+  void set_case(std::string what) { case_ = std::move(what); }
+
+  /// Runs code of the caller, which `who` names: "the factory".
   template <class Call>
-  void during(std::string what, Call const& call) {
+  auto during(char const* who, Call const& call) {
     struct watched {
       hang_watch& by;
       ~watched() { by.set({}); }
     };
-    set(std::move(what));
+    set(case_ + ": " + who);
     watched const end{*this};
-    call();
+    return call();
   }
 
  private:
@@ -63,8 +66,8 @@ class hang_watch {
       changed_.wait_for(lock, limit / 4);
       if (ends_ || what_.empty() || clock::now() - begin_ < limit) { continue; }
       (void)std::fprintf(stderr,
-                         "assay::verify: %s: a call did not end within %g s; later cases did not "
-                         "run\n",
+                         "assay::verify: %s did not end within %g s; later cases did not run; "
+                         ".max_call_seconds allows it more\n",
                          what_.c_str(), max_seconds_);
       std::_Exit(EXIT_FAILURE);
     }
@@ -74,7 +77,8 @@ class hang_watch {
   crash_note crash_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::string what_;  // empty while no call runs
+  std::string case_;
+  std::string what_;  // empty while no code of the caller runs
   clock::time_point begin_;
   bool ends_ = false;
   std::thread thread_;  // the last member: it uses the others

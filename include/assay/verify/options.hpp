@@ -30,8 +30,9 @@ struct verify_options {
   bool concurrent = true;
   /// Sizes that were not begun by then are left out, and the result names them.
   double max_seconds = 60;
-  /// A call that takes longer ends the process with a message on the standard error: neither a
-  /// thread nor a kernel can be stopped.
+  /// A call of the work, of the factory or of another function of the caller that takes longer
+  /// ends the process with a message on the standard error: neither a thread nor a kernel can be
+  /// stopped.
   double max_call_seconds = 60;
   /// Hears of each size before it is tried: "size 257, 16 of 35".
   std::function<void(std::string const&)> progress{};

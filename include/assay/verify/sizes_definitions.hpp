@@ -73,9 +73,10 @@ inline std::vector<shape> usual_shapes(std::size_t rank) {
   }
 }
 
-/// The shapes that a verification tries, in order. Throws `std::invalid_argument` where no rule
-/// admits any.
-inline std::vector<shape> shapes_to_try(sizes const& of, std::size_t rank) {
+/// The shapes that a verification tries, in order. `allows(shape)` asks the rules. Throws
+/// `std::invalid_argument` where no rule admits any.
+template <class Allows>
+std::vector<shape> shapes_to_try(sizes const& of, std::size_t rank, Allows const& allows) {
   auto all = of.listed();
   if (all.empty()) {
     all = usual_shapes(rank);
@@ -91,7 +92,7 @@ inline std::vector<shape> shapes_to_try(sizes const& of, std::size_t rank) {
                      : std::to_string(rank)));
     }
     bool const is_new = std::find(tried.begin(), tried.end(), each) == tried.end();
-    if (is_new && of.allows(each)) { tried.push_back(each); }
+    if (is_new && allows(each)) { tried.push_back(each); }
   }
   if (tried.empty()) {
     throw std::invalid_argument("verify: of " + std::to_string(all.size()) +

@@ -18,7 +18,7 @@ struct verification {
   std::string failure;
   int cases = 0;                      ///< sizes times kinds of values that were right
   worst_error worst;                  ///< among all right results
-  std::string worst_at;               ///< the size and the values of that error
+  std::string worst_at;               ///< its element, the size and the values
   std::vector<std::string> left_out;  ///< sizes that were not tried, with the reason
   std::vector<std::string> notes;     ///< results that were not checked
   double seconds = 0;

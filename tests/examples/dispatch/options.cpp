@@ -76,7 +76,10 @@ TEST_CASE("options of the dispatch experiment") {
   CHECK_THAT(refused({"--training", "-1"}), contains("--training"));
   CHECK_THAT(refused({"--trace", "5000"}), contains("--trace 5000: it must be between 0 and 2000"));
   CHECK_THAT(refused({"--seed", "0"}), contains("'0' is not a seed"));
-  CHECK_THAT(refused({"--csv", "/no/such/folder/x.csv"}), contains("choose another path"));
+  CHECK_THAT(refused({"--json", "./x", "--html", "x"}), contains("its own path"));
+  CHECK_FALSE(parsed({"--csv", "/no/such/folder/x.csv"}, seen));
+  CHECK(seen.code == cli::failed);
+  CHECK_THAT(seen.err, contains("choose another path"));
   CHECK_THAT(refused({"--html", "--quick"}), contains("--html"));
   CHECK_THAT(refused({"--host", "--device", "0"}), contains("--host"));
 }

@@ -14,12 +14,12 @@
 #include <assay/measure/instruments.cuh>
 #include <assay/memory/async.hpp>
 #include <assay/rig.hpp>
+#include <assay/verify.cuh>
 
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 using namespace assay;
 using namespace assay::test;
@@ -80,31 +80,30 @@ TEMPLATE_TEST_CASE("sums are exact with every strategy", "[workload][copy]", (co
 
 TEMPLATE_TEST_CASE("sums of arrays that begin anywhere are exact", "[workload][copy]",
                    (copy::regular<>), copy::cp_async<2>, copy::bulk<4>) {
-  auto const seed = fresh_seed();
-  INFO("seed " << seed);
-  workloads::streaming_sum<float> const work{.elements = 10'000, .seed = seed};
-  if (!runs_here(work, TestType{})) { return; }
-  two_lanes<TestType> const lanes;
-  auto where = lanes(0);
-  auto state = workloads::prepare(work, where, 1);
-  auto const& all = state.arrays(0);
-  std::vector<float> x(10'000);
-  check(cudaMemcpy(x.data(), all.x, x.size() * sizeof(float), cudaMemcpyDefault));
-  for (std::int64_t first = 0; first < 9; ++first) {
-    for (std::int64_t const count : {0, 1, 2, 3, 4, 5, 9, 1027, 9000}) {
-      double expected = 0;
-      for (auto i = first; i < first + count; ++i) {
-        expected += static_cast<double>(x[static_cast<std::size_t>(i)]);
-      }
-      INFO(count << " from " << first);
-      kernel::launch_sum<TestType>(place, where.stream, all.x + first, count, 0, 256,
-                                   {all.of_block, all.arrived, all.sum});
-      where.synchronize();
+  using sum_type = workloads::streaming_sum<float>;
+  if (!runs_here(sum_type{}, TestType{})) { return; }
+  auto const factory = [](setup& make, std::size_t count) {
+    constexpr std::int32_t steps = 1 << 17;
+    auto const x = make.random_multiples<float>(count + 8, {-steps, steps - 1}, 0x1p-17F);
+    auto const of_block = make.scratch<double>(sum_type::most_blocks);
+    auto const arrived = make.zeros<unsigned>(1);
+    auto const sums = make.output<double>(9);
+    auto const from = [=](std::size_t first) {
       double sum = 0;
-      check(cudaMemcpy(&sum, all.sum, sizeof(sum), cudaMemcpyDefault));
-      REQUIRE(sum == expected);
-    }
-  }
+      for (std::size_t i = first; i < first + count; ++i) { sum += double{x.seeded(i)}; }
+      return sum;
+    };
+    make.expect(sums, from, tolerance{});
+    return [=, n = static_cast<std::int64_t>(count)](cudaStream_t on) {
+      for (std::size_t first = 0; first < sums.size(); ++first) {
+        kernel::launch_sum<TestType>(place, on, x.data() + first, n, 0, 256,
+                                     {of_block.data(), arrived.data(), sums.data() + first});
+      }
+    };
+  };
+  auto const seen =
+      verify(factory, {.seed = fresh_seed(), .only = {0, 1, 2, 3, 4, 5, 9, 1027, 9000}});
+  REQUIRE(seen);
 }
 
 TEMPLATE_TEST_CASE("gathers are right with every strategy", "[workload][copy]", (copy::regular<>),
