@@ -116,12 +116,16 @@ TEST_CASE("mapping and unmapping memory wait for no work of the device") {
 TEST_CASE("a thread that work of the device waits for gets memory while others trim or miss") {
   bool const trims = GENERATE(true, false);
   bool const fixed = GENERATE(true, false);
-  INFO((trims ? "trims" : "misses") << (fixed ? ", all memory from the begin" : ", memory grows"));
+  bool const large = GENERATE(false, true);  // for caches, so that each free records an event
+  INFO((trims ? "trims" : "misses") << (fixed ? ", all memory from the begin" : ", memory grows")
+                                    << (large ? ", large blocks" : ", cached blocks"));
   stream const mine{place};
   stream const theirs{place};
-  auto pool =
-      mr::pool{.initial_bytes = fixed ? 8_MiB : 0, .max_bytes = 8_MiB, .growth_bytes = 2_MiB}.open(
-          place);
+  auto pool = mr::pool{.initial_bytes = fixed ? 8_MiB : 0,
+                       .max_bytes = 8_MiB,
+                       .growth_bytes = 2_MiB,
+                       .stream_cache_bytes = large ? 0 : 256_MiB}
+                  .open(place);
   void* const kept = pool.allocate(mine, 1_MiB);
   void* const own = pool.allocate(mine, 2_MiB);
   void* const other = pool.allocate(theirs, 2_MiB);

@@ -167,6 +167,9 @@ class direct_block {
 
   __device__ void store(uint4 const (&sums)[Tuning::vectors], unsigned long long first,
                         int count) const {
+    // Unrolled, this loop makes double between two ranks spill registers on 8.0.
+    constexpr int unrolled = ptx::architecture < 90 ? 1 : 4;
+#pragma unroll unrolled
     for (int step = 0; step < outputs(); ++step) {
       auto* const to = output(step) + first;
 #pragma unroll

@@ -63,18 +63,27 @@ class fifo_reducer : public flow_control<T> {
   /// are loaded while the group waits for this item.
   __device__ void reduce() {
     if constexpr (TwoShot) { base::take_first_credits(); }
-    auto const rounds = call_.fifo.period / at_once();
+    [[maybe_unused]] auto const kept = call_.fifo.period / at_once();
+    auto const rounds = [&]() -> unsigned {
+      if constexpr (ptx::architecture < 120) {
+        return kept;
+      } else {  // kept, this number makes elements of 8 bits between two ranks spill registers
+        auto period = call_.fifo.period;
+        asm volatile("" : "+r"(period));
+        return period / at_once();
+      }
+    };
     auto item = group() * reducers() + me();
     auto at = slot(item);
     auto own = load_own(item);
-    for (unsigned round = rounds, period = 0; item < items(); item += at_once()) {
+    for (unsigned round = rounds(), period = 0; item < items(); item += at_once()) {
       if constexpr (TwoShot) { base::await_credit(item); }
       reduce_vec(own, item, at);
       own = load_own(item + at_once());
       if constexpr (TwoShot) { take_sums(item, at); }
       at = slot_after(at, at_once());
       if (--round > 0) { continue; }
-      round = rounds;
+      round = rounds();
       __syncwarp();
       if (lane() == 0) { ::cuda::ptx::mbarrier_arrive(period_barrier(period)); }
       ++period;

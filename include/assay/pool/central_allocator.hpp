@@ -46,7 +46,8 @@ class central_allocator {
 
   /// A block of a class for work on `to`; 0 where only waiting can help. It tries these sources,
   /// the cheapest first:
-  /// 1. Memory is in order for `to`, or its events have passed.
+  /// 1. Memory is in order for `to`, or its events have passed. The stream's own large blocks are,
+  ///    once an event covers them.
   /// 2. Upstream has more within the heap's bound.
   /// 3. The stream `to` waits on the device for memory.
   /// 4. All caches and all slabs are emptied.
@@ -55,6 +56,10 @@ class central_allocator {
   std::uintptr_t acquire(cache& to, unsigned class_index, bool after_wait) {
     auto const bytes = size_class::sizes[class_index];
     if (auto const found = take_ready(&to, bytes)) { return found; }
+    if (!to.large.empty()) {
+      cover(to);
+      if (auto const found = take_ready(&to, bytes)) { return found; }
+    }
     // Memory behind uncovered frees of other streams cannot be had now. Their next frees record an
     // event.
     if (streams_.uncovered_beside(&to)) { streams_.call_for_events(); }
@@ -128,15 +133,17 @@ class central_allocator {
   /// for the device, so no other thread takes them away.
   void flush(cache& from, std::size_t keep_bytes) {
     auto const within = [&] { return from.cached_bytes <= keep_bytes; };
-    {
+    if (from.large.empty()) {
       std::lock_guard const held{from.lock};
       if (within()) { return; }
     }
     // One event for all blocks that move. A stream that takes one later finds the event passed most
     // likely, and need not wait. A failure to record costs time and no safety.
-    try {
-      if (streams_.nameable(from)) { streams_.record_event(from); }
-    } catch (...) { ++unrecorded_; }
+    if (streams_.nameable(from)) {
+      cover(from);
+    } else {
+      give_covered(from);
+    }
     moved_.clear();
     {
       std::lock_guard const held{from.lock};
@@ -160,8 +167,9 @@ class central_allocator {
     return true;
   }
 
-  /// Takes back a large block of the present stream, which records an event: another stream that
-  /// misses a large block then waits for that, not for the device.
+  /// Takes back a large block of the present stream. An event covers it at once: another stream
+  /// that misses a large block then waits for that, not for the device. While events are held, the
+  /// block stays with its stream, which may use it again.
   void give_large(cache& from, std::uintptr_t address, unsigned class_index) noexcept {
     auto const bytes = size_class::sizes[class_index];
     std::uint64_t epoch = 0;
@@ -171,13 +179,23 @@ class central_allocator {
       from.uncovered_bytes += bytes;
       epoch = from.epoch;
     }
-    try {
-      streams_.record_event(from);
-    } catch (...) {
-      ++unrecorded_;
-      return park(address, class_index);
+    cover(from);
+    if (epoch <= registry::covered(from)) {
+      return store_.give(address, bytes, order_point{from.index, epoch});
     }
-    store_.give(address, bytes, order_point{from.index, epoch});
+    try {
+      from.large.push_back({{address, epoch}, class_index});
+      from.large_bytes += bytes;
+    } catch (...) { park(address, class_index); }
+  }
+
+  /// Records an event for all frees of a stream that may be named, and moves its large blocks to
+  /// the heap. A failure costs other streams a wait, and no safety.
+  void cover(cache& of) noexcept {
+    try {
+      streams_.record_event(of);
+    } catch (...) { ++unrecorded_; }
+    if (!of.large.empty()) { give_covered(of); }
   }
 
   void flush_all() {
@@ -199,7 +217,7 @@ class central_allocator {
     std::size_t open = 0;
     for (auto const& each : streams_.caches()) {
       std::lock_guard const held{each->lock};
-      cached += each->cached_bytes;
+      cached += each->cached_bytes + each->large_bytes;
       open += each->open ? 1U : 0U;
     }
     auto const& heap = store_.heap();
@@ -229,6 +247,18 @@ class central_allocator {
   std::uintptr_t take_ready(cache* to, std::size_t bytes) {
     auto const found = store_.take(to, bytes, effort::ask);
     return found == 0 && store_.join(bytes) ? store_.take(to, bytes, effort::ask) : found;
+  }
+
+  // Moves the large blocks of a stream that an event covers to the heap.
+  void give_covered(cache& from) noexcept {
+    std::erase_if(from.large, [&](sized_block const& each) {
+      auto const& [block, class_index] = each;
+      if (block.epoch > registry::covered(from)) { return false; }
+      from.large_bytes -= size_class::sizes[class_index];
+      store_.give(block.address, size_class::sizes[class_index],
+                  order_point{from.index, block.epoch});
+      return true;
+    });
   }
 
   pool const& options_;

@@ -20,9 +20,10 @@ namespace assay::mr {
 /// A stream-ordered pool.
 ///
 /// Invariants:
-///  1. A free block is in one place: a list of a stream's cache, the central heap (large blocks'
-///     part, or slabs), parked until a wait for the device, or with the thread that extends it. Or
-///     the captures of all graphs that use the block have it.
+///  1. A free block is in one place: a list of a stream's cache, the stream's large blocks that no
+///     event covers, the central heap (large blocks' part, or slabs), parked until a wait for the
+///     device, or with the thread that extends it. Or the captures of all graphs that use the block
+///     have it.
 ///  2. Work on a stream may reuse a block of the stream's cache at once: in stream order the last
 ///     use of the block comes before its `deallocate` call.
 ///  3. `allocate` takes a block from a cache only if the stream's number is the one that the cache
@@ -39,15 +40,15 @@ namespace assay::mr {
 ///     across a call of the backend. Order of locks: the pool's mutex, then one cache's.
 ///  7. The pool's mutex is never held while a call waits for work of the device, nor while memory
 ///     is mapped, unmapped or asked of another resource (`chunk_heap` tells how).
-///  8. A cache keeps at most `stream_cache_bytes`, and more only while a thread waits for the
-///     device: the driver may hold an event back that long, and the thread that would record it.
+///  8. While a thread waits for the device, no call records an event: the driver may hold the
+///     record back that long, and with it the pool's mutex. So a cache keeps more than
+///     `stream_cache_bytes`, and blocks of any size.
 ///  9. An exception leaves every block in one place: waits come before blocks are moved.
 template <pool_backend Backend>
 class pool_core : pool_parts<Backend> {
   using parts = pool_parts<Backend>;
   using parts::backend_, parts::captures_, parts::central_, parts::mutex_, parts::options_;
   using parts::forked, parts::refuse_fork, parts::resolve, parts::take_held, parts::wait_for_work;
-  using parts::waits_;
   using typename parts::turn;
 
  public:
@@ -222,7 +223,10 @@ class pool_core : pool_parts<Backend> {
     auto& mine = resolve(stream);
     {
       std::lock_guard const held{mine.lock};
-      if (auto const found = mine.pop(class_index)) { return found; }
+      bool const large = class_index >= first_large_;
+      if (auto const found = large ? mine.pop_large(class_index) : mine.pop(class_index)) {
+        return found;
+      }
     }
     auto const found = central_.acquire(mine, class_index, after_wait);
     if (found == 0) { return 0; }
@@ -308,12 +312,12 @@ class pool_core : pool_parts<Backend> {
   // in its place already, so a failure costs others a wait and no more. While a thread waits for
   // the device, which may wait for this thread, nothing is done: the next free comes here again.
   [[gnu::noinline]] void attend(stream_type stream) noexcept {
-    if (waits_.load(std::memory_order_relaxed)) { return; }
+    if (central_.streams().events_held()) { return; }
     try {
       turn const now{*this};
-      if (waits_.load(std::memory_order_relaxed)) { return; }
+      if (central_.streams().events_held()) { return; }
       auto& mine = resolve(stream);
-      if (!central_.evict(mine)) { central_.streams().record_event(mine); }
+      if (!central_.evict(mine)) { central_.cover(mine); }
     } catch (...) {  // other streams wait longer for these frees
     }
   }

@@ -7,7 +7,6 @@
 #include <assay/pool/central_allocator.hpp>
 #include <assay/pool/pool_capture.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -76,18 +75,18 @@ class pool_parts {
       turn const now{*this};
       covered = central_.streams().close_epochs();
       parked = central_.take_parked();
-      waits_ = true;
+      central_.streams().hold_events(true);
     }
     try {
       backend_.synchronize();
     } catch (...) {
       turn const now{*this};
-      waits_ = false;
+      central_.streams().hold_events(false);
       central_.park(parked);
       throw;
     }
     turn const now{*this};
-    waits_ = false;
+    central_.streams().hold_events(false);
     central_.streams().complete(covered);
     for (auto const& [address, block] : parked) {
       central_.give_unused(address, size_class::sizes[block.class_index]);
@@ -141,10 +140,7 @@ class pool_parts {
   pool const options_;
   std::uint64_t const forks_ = forks();
   capture_set<cache> captures_;
-  std::mutex waiting_;  // never locked by a thread that holds `mutex_`
-  // A thread waits for the device. The driver may hold other threads' records of events back
-  // meanwhile. Written under `mutex_`.
-  std::atomic<bool> waits_{false};
+  std::mutex waiting_;            // never locked by a thread that holds `mutex_`
   alignas(64) std::mutex mutex_;  // apart from what every call reads
   central_allocator<Backend> central_;
 };

@@ -244,7 +244,7 @@ class range_heap {
   };
 
   // The bin of ranges of a size: those that hold a block of one size class, and none of the next.
-  static unsigned bin_of(std::size_t bytes) noexcept {
+  [[gnu::always_inline]] static unsigned bin_of(std::size_t bytes) noexcept {
     return std::clamp(size_class::of(bytes + 1), 1U, size_class::count) - 1;
   }
   // The first bin from `bin` on that holds a range; `size_class::count` if none does.

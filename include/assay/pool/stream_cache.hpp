@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -31,7 +32,7 @@ using sized_block = std::pair<free_block, unsigned>;
 /// a `std::mutex`.
 class spin_lock {
  public:
-  void lock() noexcept {
+  [[gnu::always_inline]] void lock() noexcept {
     while (held_.exchange(true, std::memory_order_acquire)) {
       for (int i = 0; held_.load(std::memory_order_relaxed); ++i) {
         if (i >= 64) { std::this_thread::yield(); }  // the holder may have lost its processor
@@ -102,6 +103,9 @@ struct stream_cache {
   std::uint64_t completed = 0;      ///< frees up to this epoch come before now
   std::uint64_t asked_in = 0;       ///< the last turn in which the device was asked for `event`
   std::vector<std::uint64_t> seen;  ///< by cache: this stream comes after its frees up to there
+  /// Free blocks too large for the lists that no event covers yet, the oldest first.
+  std::vector<sized_block> large;
+  std::size_t large_bytes = 0;
 
   // The following need `lock`.
 
@@ -129,6 +133,19 @@ struct stream_cache {
     return address;
   }
 
+  /// The same of a large block's class. Needs the pool's mutex too.
+  std::uintptr_t pop_large(unsigned class_index) noexcept {
+    auto const found = std::find_if(large.rbegin(), large.rend(),
+                                    [&](auto const& each) { return each.second == class_index; });
+    if (found == large.rend()) { return 0; }
+    auto const block_bytes = size_class::sizes[class_index];
+    large_bytes -= block_bytes;
+    count_allocation(block_bytes);
+    auto const address = found->first.address;
+    large.erase(std::prev(found.base()));
+    return address;
+  }
+
   /// Takes back a block that was in use.
   void push(std::uintptr_t address, unsigned class_index) {
     auto const block_bytes = size_class::sizes[class_index];
@@ -145,9 +162,8 @@ struct stream_cache {
     auto const evicted = [&](unsigned class_index, std::size_t kept_bytes) -> std::size_t {
       auto const& list = lists[class_index];
       if (list.empty()) { return 0; }  // most are
-      auto const later = std::partition_point(list.begin(), list.end(), [&](auto const& each) {
-        return each.epoch <= last_epoch;
-      });
+      auto const later = std::partition_point(
+          list.begin(), list.end(), [&](auto const& each) { return each.epoch <= last_epoch; });
       auto const bytes = size_class::sizes[class_index];
       return std::min(static_cast<std::size_t>(later - list.begin()),
                       (kept_bytes - keep_bytes + bytes - 1) / bytes);

@@ -140,8 +140,13 @@ class stream_registry {
   }
   void come_back(cache const* present) noexcept { present_ = present; }
 
-  /// Ends a cache's use by its stream, after an event that covers the last frees.
+  /// Ends a cache's use by its stream, after an event that covers the last frees. While events are
+  /// held, only a wait for the device covers them.
   void close(cache& of) {
+    if (events_held()) {
+      std::lock_guard const held{of.lock};
+      ++of.epoch;  // the wait under way ends before the last frees
+    }
     record_event(of);
     lookup_.at(of.key.value).store(nullptr, std::memory_order_release);
     forget(of);
@@ -176,6 +181,10 @@ class stream_registry {
     ++waits_;
   }
 
+  /// While events are held, `record_event` does nothing. Written under the pool's mutex.
+  void hold_events(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
+  bool events_held() const noexcept { return held_.load(std::memory_order_relaxed); }
+
   /// True if an event may be recorded on the cache's stream.
   bool nameable(cache const& of) const {
     if (&of == present_) { return true; }
@@ -184,8 +193,10 @@ class stream_registry {
     return backend_.capturing(*of.stream) == capture_state::none;
   }
 
-  /// Records the cache's event, so that all frees so far come before it.
+  /// Records the cache's event, so that all frees so far come before it. While events are held,
+  /// these frees stay behind no event.
   void record_event(cache& of) {
+    if (events_held()) { return; }
     if (!of.event) { of.event = backend_.make_event(); }
     auto const call = calls_for_events_.load(std::memory_order_relaxed);
     std::uint64_t covered = 0;
@@ -267,7 +278,7 @@ class stream_registry {
       std::uint64_t last = 0;
       {
         std::lock_guard const held{old.lock};
-        if (old.cached_bytes != 0) { continue; }
+        if (old.cached_bytes != 0 || !old.large.empty()) { continue; }
         last = old.epoch - 1;
       }
       if (!passed(nullptr, {old.index, last}, true)) { continue; }
@@ -291,6 +302,9 @@ class stream_registry {
   std::uint64_t turn_ = 1;
   std::atomic<std::uint64_t> calls_for_events_{0};
   std::atomic<bool> streams_end_{false};
+  // A thread waits for the device. The driver may hold other threads' records of events back
+  // meanwhile, and with them the pool's mutex.
+  std::atomic<bool> held_{false};
   std::uint64_t waits_ = 0;
 };
 
