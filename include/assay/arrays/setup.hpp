@@ -169,7 +169,6 @@ class setup {
   matrix_view<T> scratch(matrix rows) {
     return {scratch<T>(lay_out(rows, sizeof(T))), rows};
   }
-
   /// A number that calls take: one of `values`. `verify` tries all, and failures name the number.
   /// The referee draws one for each call, and comparisons take the first one.
   template <number T>
@@ -182,7 +181,6 @@ class setup {
     note_scalar(std::move(name), static_cast<double>(value));
     return value;
   }
-
   /// The bytes that one call must move, and its floating-point operations; the last call counts.
   void moves(double bytes);
   void does(double flops);
