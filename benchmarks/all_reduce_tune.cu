@@ -125,8 +125,12 @@ int main(int argc, char** argv) {
         std::erase_if(sizes, [&](std::size_t bytes) { return of.choices(bytes).size() < 2; });
         auto const table = measure::tabulated(
             sizes, [&](std::size_t bytes) { return of.race(bytes, of.choices(bytes)); });
-        auto const text = report::size_header(
-            table, "assay::comm::tuned_" + std::to_string(of.peers().ranks()) + "_ranks");
+        auto const ranks = std::to_string(of.peers().ranks());
+        auto const text =
+            "// SPDX-License-Identifier: Apache-2.0\n/// @file\n/// The algorithm of an all-reduce "
+            "over " +
+            ranks + " ranks by size. benchmarks/all_reduce_tune wrote it.\n" +
+            report::size_header(table, "assay::comm::tuned_" + ranks + "_ranks");
         std::printf("%s", text.c_str());
         if (!header.empty()) { write_atomically(header, text); }
         out["ranks"] = of.peers().ranks();
