@@ -6,25 +6,38 @@
 // 50 at 16 MiB, 352 GB/s of busbw from 64 MiB: 1.4 to 2 times the better mode of NCCL in between.
 // For 4: 3.8, 5.5, 6.5, 9, 22, 78 us and 360 GB/s. In place 2 % more. On all GPUs; ASSAY_RANKS=N
 // takes the first N. A call takes the host at most 2 us with a thread for each of 2 or 4 GPUs.
+// Beside it, launches of an empty kernel: 4.3 us of 4.9 for two threads, of which the parameters
+// take 0.2, the attribute 0.5, the runtime 0.4, and the other thread 1.5. Found on two H200s with
+// --quick: 3.2 to 3.9 us of 3.7 to 4.6, so 2 us is less than a launch takes. One thread alone takes
+// 2.9 to 3.3, the driver's own function 2.8 to 3.7, few parameters nothing less, and no attribute
+// 3.8 to 4.2. The guard of a call's device takes 0.35.
 // Beside them kernels that push as many bytes as an all-reduce must and do nothing else: the limit.
+// And NCCL with a process for each GPU, for which this program starts itself: within 3 % of NCCL in
+// one process, as found up to 16 MiB. Under torchrun, srun or mpirun the program is a rank, and
+// measures that alone.
 // assay-may-use: nccl
 
 #include "support/contender.cuh"
+#include "support/launch_floors.cuh"
 #include "support/link_pushes.cuh"
+#include "support/rank_job.hpp"
 #include "support/ranks.hpp"
 #include "support/result.hpp"
 
 #include <nccl_contender.cuh>
+#include <nccl_process.cuh>
 
 #include <assay/comm/all_reduce.cuh>
 #include <assay/report/format.hpp>
 #include <assay/stats/summary.hpp>
+#include <assay/world/world.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -59,19 +72,56 @@ struct entrant {
   std::vector<double> seconds;  ///< per operation, one for each repetition
 };
 
+report::document told(entrant const& of, std::size_t bytes, int ranks) {
+  auto const time = stats::summarise(of.seconds);
+  auto const busbw = static_cast<double>(bytes) / time.median * 2 * (ranks - 1) / ranks;
+  return {{of.name + "_us", time.median * 1e6},
+          {of.name + "_q1_us", time.q1 * 1e6},
+          {of.name + "_q3_us", time.q3 * 1e6},
+          {of.name + "_min_us", time.min * 1e6},
+          {of.name + "_max_us", time.max * 1e6},
+          {of.name + "_repetitions", time.count},
+          {of.name + "_busbw_gb_per_second", busbw * 1e-9}};
+}
+
+constexpr std::size_t most_bytes_of(bool quick) { return std::size_t{1} << (quick ? 24U : 30U); }
+
+/// The sizes in a job, in which this process is a rank: NCCL over processes.
+void measure_rank(world const& all, benchmark::options const& chosen, report::document& figures) {
+  bool const quick = all.broadcast(chosen.quick ? "quick" : "") == "quick";  // rank 0 has options
+  auto const most = most_bytes_of(quick);
+  examples::nccl_process rank{all, most, seed};
+  for (std::size_t bytes = 1024; bytes <= most; bytes *= 4) {
+    entrant const found{
+        "nccl_processes",
+        {},
+        rank.seconds(bytes, operations, examples::sampling_of(bytes, operations, quick))};
+    if (all.rank() != 0) { continue; }
+    auto row = told(found, bytes, all.ranks());
+    std::printf("%12zu B  NCCL over %d processes %8.2f us (%.2f..%.2f)\n", bytes, all.ranks(),
+                row["nccl_processes_us"].get<double>(), row["nccl_processes_min_us"].get<double>(),
+                row["nccl_processes_max_us"].get<double>());
+    row["bytes"] = bytes;
+    figures["sizes"].push_back(std::move(row));
+  }
+}
+
 class bench {
  public:
-  bench(comm::peers peers, std::size_t most_bytes, bool quick)
+  /// `processes` has the rows of NCCL over processes.
+  bench(comm::peers peers, report::document processes, bool quick)
       : peers_(std::move(peers)),
         team_(peers_.devices()),
         quick_(quick),
-        arrays_(std::make_shared<examples::rank_arrays<float>>(team_, most_bytes / sizeof(float),
-                                                               seed)),
+        processes_(std::move(processes)),
+        arrays_(std::make_shared<examples::rank_arrays<float>>(
+            team_, most_bytes_of(quick) / sizeof(float), seed)),
         engine_(std::make_shared<engine_type>(peers_)) {
     engine_->prepare<float>();
     all_.push_back(examples::make_contender<float>("ours", engine_, arrays_));
     for (auto const how : {examples::nccl_buffers::plain, examples::nccl_buffers::windows}) {
-      auto theirs = examples::nccl_contender<float>(team_, most_bytes / sizeof(float), seed, how);
+      auto theirs =
+          examples::nccl_contender<float>(team_, most_bytes_of(quick) / sizeof(float), seed, how);
       if (!theirs) { continue; }
       modes_.push_back(std::exchange(
           theirs->name, how == examples::nccl_buffers::plain ? "nccl_default" : "nccl_windows"));
@@ -101,13 +151,18 @@ class bench {
     report::document made{{"bytes", bytes}, {"kib", bytes >> 10U}, {"operations", operations}};
     made["ours_algorithm"] =
         std::string{comm::to_string(engine_->chosen(arrays_->out_of_place(), count))};
-    for (auto const& each : entrants) { made.update(told(each, bytes)); }
-    made.update(told(in_place, bytes));
+    for (auto const& each : entrants) { made.update(told(each, bytes, ranks())); }
+    made.update(told(in_place, bytes, ranks()));
     std::printf("%12zu B", bytes);
     for (auto const& each : entrants) {
       auto const time = stats::summarise(each.seconds);
       std::printf("  %s %8.2f us (%.2f..%.2f)", each.name.c_str(), time.median * 1e6,
                   time.min * 1e6, time.max * 1e6);
+    }
+    for (auto const& each : processes_) {
+      if (each.at("bytes") != bytes) { continue; }
+      made.update(each);
+      std::printf("  over processes %8.2f us", each.at("nccl_processes_us").get<double>());
     }
     if (entrants.size() > 1) {
       // The better of NCCL's modes in the same repetition, so that drift is in both.
@@ -158,6 +213,11 @@ class bench {
                    },
                    {},
                    {}});
+    for (auto& each : benchmark::launch_floors()) {
+      team_.run(each.call);  // loads its kernel, which could not be done behind a latch
+      team_.synchronize();
+      all.push_back({std::move(each.name), std::move(each.call), {}, {}});
+    }
     for (int i = -1; i < (quick_ ? 3 : 31); ++i) {
       for (auto& each : all) {
         auto const took = team_.time([&](int rank, ::cuda::stream_ref on) {
@@ -169,7 +229,8 @@ class bench {
       }
     }
     arrays_->poison();
-    team_.run([&](int rank, ::cuda::stream_ref on) { all.back().call(rank, on); });
+    auto const& ours_own = *std::ranges::find(all, "ours_own", &caller::name);
+    team_.run([&](int rank, ::cuda::stream_ref on) { ours_own.call(rank, on); });
     team_.synchronize();
     require_right(all_.front(), arrays_->wrong(count, comm::reduction::sum), count);
     report::document made{{"bytes", bytes}, {"kib", bytes >> 10U}, {"calls", calls}};
@@ -276,12 +337,9 @@ class bench {
                              std::to_string(count) + " elements are wrong on some rank");
   }
 
-  /// Each repetition times all; a sample is at least a millisecond of operations.
+  /// Each repetition times all.
   void measure_in_turn(std::vector<entrant>& entrants, std::size_t bytes) {
-    int const repetitions = quick_ ? 3 : bytes >= (std::size_t{256} << 20U) ? 11 : 31;
-    // Some 10 us for a short one, 300 GB/s for a long one.
-    double const expected = 10e-6 + static_cast<double>(bytes) / 300e9;
-    int const launches = std::clamp(static_cast<int>(1e-3 / (expected * operations)), 1, 10);
+    auto const [repetitions, launches] = examples::sampling_of(bytes, operations, quick_);
     for (int i = -1; i < repetitions; ++i) {
       for (auto& each : entrants) {
         auto const seconds =
@@ -291,21 +349,10 @@ class bench {
     }
   }
 
-  report::document told(entrant const& of, std::size_t bytes) const {
-    auto const time = stats::summarise(of.seconds);
-    auto const busbw = static_cast<double>(bytes) / time.median * 2 * (ranks() - 1) / ranks();
-    return {{of.name + "_us", time.median * 1e6},
-            {of.name + "_q1_us", time.q1 * 1e6},
-            {of.name + "_q3_us", time.q3 * 1e6},
-            {of.name + "_min_us", time.min * 1e6},
-            {of.name + "_max_us", time.max * 1e6},
-            {of.name + "_repetitions", time.count},
-            {of.name + "_busbw_gb_per_second", busbw * 1e-9}};
-  }
-
   comm::peers peers_;
   examples::rank_threads team_;
   bool quick_;
+  report::document processes_;
   std::shared_ptr<examples::rank_arrays<float>> arrays_;
   std::shared_ptr<engine_type> engine_;
   std::vector<contender<float>> all_;
@@ -315,8 +362,11 @@ class bench {
 
 void measure_all(benchmark::options const& chosen, report::document& figures) {
   int const gpus = benchmark::ranks_wanted(comm::max_ranks);
-  std::size_t const most = std::size_t{1} << (chosen.quick ? 24U : 30U);
-  bench with{comm::peers::first(gpus), most, chosen.quick};
+  auto const most = most_bytes_of(chosen.quick);
+  // Before the others, not in turn with them.
+  auto processes = examples::has_nccl ? benchmark::figures_of_job(gpus, chosen.quick).at("sizes")
+                                      : report::document::array();
+  bench with{comm::peers::first(gpus), std::move(processes), chosen.quick};
   figures["gpus"] = gpus;
   figures["type"] = "float";
   figures["operation"] = "sum";
@@ -340,4 +390,20 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return benchmark::run(argc, argv, "all_reduce", measure_all); }
+int main(int argc, char** argv) try {
+  auto const all = assay::world::from_environment();
+  if (all.ranks() == 1) { return benchmark::run(argc, argv, "all_reduce", measure_all); }
+  // Rank 0 has the options and writes the result.
+  return benchmark::run(all.rank() == 0 ? argc : 1, argv, "all_reduce",
+                        [&](benchmark::options const& chosen, report::document& figures) {
+                          try {
+                            measure_rank(all, chosen, figures);
+                          } catch (std::exception const& error) {
+                            all.abandon(error.what());
+                            throw;
+                          }
+                        });
+} catch (std::exception const& error) {
+  std::fprintf(stderr, "error: %s\n", error.what());
+  return 2;
+}

@@ -8,6 +8,7 @@
 
 #include <assay/comm/concepts.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,19 @@
 #include <utility>
 
 namespace assay::examples {
+
+/// How often a size is timed. A sample is graphs of a millisecond in all, or one graph.
+struct sampling {
+  int repetitions, launches;
+};
+inline sampling sampling_of(std::size_t bytes, int operations, bool quick) {
+  // Some 10 us for a short operation, 300 GB/s for a long one.
+  double const expected = 10e-6 + static_cast<double>(bytes) / 300e9;
+  return {quick                              ? 3
+          : bytes >= std::size_t{256} << 20U ? 11
+                                             : 31,
+          std::clamp(static_cast<int>(1e-3 / (expected * operations)), 1, 10)};
+}
 
 /// `enqueue` of an engine; the function owns the engine with others.
 template <class T>

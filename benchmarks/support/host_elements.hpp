@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace assay::benchmark {
 
@@ -40,8 +41,9 @@ mismatch check_elements(Work const& work, typename Work::value_type const* got, 
   arrays::host_array_store store{0};
   arrays::detail::expected_elements expected{
       workloads::size_of(end - begin), arrays::detail::right_values_by<value>(wanted), {}, true};
+  std::string const unnamed;
   worst_error worst;
-  return expected.mismatch({store, got, workloads::element_poison<value>, 0, 1, 0, worst});
+  return expected.mismatch({store, got, workloads::element_poison<value>, 0, unnamed, 1, 0, worst});
 }
 
 }  // namespace assay::benchmark

@@ -6,6 +6,8 @@
 #include "result.hpp"
 #include "trials.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -98,8 +100,10 @@ class resumable_trials {
     figures_["row_schema"] = row_schema;
     auto where = machine::host_environment(commit(), {});
     machine::describe_device(chosen.place, where);
-    figures_["runs"].push_back(
-        {{"started_at", where.started_at}, {"device", where.device}, {"commit", commit()}});
+    figures_["runs"].push_back({{"started_at", where.started_at},
+                                {"process", ::getpid()},
+                                {"device", where.device},
+                                {"commit", commit()}});
   }
 
   /// Runs the missing trials of a section, one of each kind in turn, until all are there or the

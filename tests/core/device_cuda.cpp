@@ -22,3 +22,9 @@ TEST_CASE("a device that is not there is named beside what is") {
                          : " GPUs, numbered from 0 (CUDA_VISIBLE_DEVICES limits them)"));
   CHECK_THROWS_AS(require_device({-1}), std::invalid_argument);
 }
+
+TEST_CASE("a UUID is written as nvidia-smi does") {
+  cudaUUID_t of{};
+  for (int i = 0; i < 16; ++i) { of.bytes[i] = static_cast<char>(0xF0 - 15 * i); }
+  CHECK(uuid_text(of) == "GPU-f0e1d2c3-b4a5-9687-7869-5a4b3c2d1e0f");
+}

@@ -96,6 +96,72 @@ TEST_CASE("a program of several ranks is served by rank 0") {
         std::vector<std::string>(3, "0"));
 }
 
+TEST_CASE("served ranks take the slowest on the clock that decides, and no two have one GPU") {
+  /// Rank 0 is the slowest by wall, rank 1 by gpu.
+  struct two_clocks final : measure::subject {
+    two_clocks(int rank, std::string gpu) : rank_(rank), gpu_(std::move(gpu)) {}
+    void warm(int, int) override {}
+    measure::cell time(int, int) override {
+      measure::cell made;
+      made[measure::clock::wall] = rank_ == 0 ? 5 : 1;
+      made[measure::clock::gpu] = rank_ == 0 ? 1 : 3;
+      made.launches = {10.0 * (rank_ + 1)};
+      return made;
+    }
+    std::optional<std::string> verify(int) override { return {}; }
+    std::string gpu() const override { return gpu_; }
+    int rank_;
+    std::string gpu_;
+  };
+  auto const said = [](bool one_gpu, bool allowed) {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
+    benchmark::reserved_port const port;
+    auto told = benchmark::run_ranks(3, [&](int rank) {
+      if (rank == 2) {  // assay_compare
+        ::close(ends[1]);
+        served::channel with{ends[0]};
+        std::string text;
+        served::words got;
+        (void)with.receive(got);
+        for (served::words const& asked :
+             {served::words{"build", "sum", "0", "1", "0", ""}, {"time", "0", "1"}}) {
+          (void)with.send(asked);
+          if (with.receive(got) != served::channel::receipt::message) { break; }
+          text += served::encode(got);
+        }
+        ::shutdown(ends[0], SHUT_RDWR);
+        return text;
+      }
+      ::close(ends[0]);
+      if (rank == 0) {
+        ::setenv(served::descriptor_variable, std::to_string(ends[1]).c_str(), 1);
+      } else {
+        ::close(ends[1]);
+      }
+      auto const all =
+          world::meet({.rank = rank, .ranks = 2, .host = "127.0.0.1", .port = port.number()});
+      measure::variant work;
+      work.build = [rank, one_gpu](measure::epoch const&) {
+        return std::make_unique<two_clocks>(rank, "GPU-" + std::to_string(one_gpu ? 0 : rank));
+      };
+      return std::to_string(serve(all, 0, nullptr, {{"sum", work, measure::clock::gpu}}, allowed));
+    });
+    ::close(ends[0]);
+    ::close(ends[1]);
+    return told;
+  };
+  for (auto const& right : {said(false, false), said(true, true)}) {
+    CHECK(right[2] == "ok 0 0 none\nok 5 3 nan nan \\e 20\n");
+    CHECK(right[0] == "0");
+    CHECK(right[1] == "0");
+  }
+  auto const refused = said(true, false);
+  CHECK_THAT(refused[0], contains("ranks 0 and 1 have one GPU, GPU-0"));
+  CHECK(refused[0] == refused[1]);
+  CHECK_THAT(refused[2], contains("ranks\\s0\\sand\\s1\\shave\\sone\\sGPU"));
+}
+
 TEST_CASE("a program of several ranks runs one case alone") {
   benchmark::reserved_port const port;
   auto const said = benchmark::run_ranks(2, [&](int rank) {

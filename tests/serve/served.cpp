@@ -328,7 +328,7 @@ TEST_CASE("a program may finish what it does at its end") {
 }
 
 TEST_CASE("the end of a subject ends a program that does not end by itself") {
-  variable const hello{"ASSAY_TEST_SAY", "assay-serve 3\n"};
+  variable const hello{"ASSAY_TEST_SAY", "assay-serve 4\n"};
   ::pid_t pid = 0;
   {
     measure::remote_process const waits{{program}, {.shutdown = 0.1s}};
@@ -356,8 +356,8 @@ TEST_CASE("the error of a broken protocol shows the message") {
   CHECK_THAT(said("assay-serve one\n"), contains("'one' is no message"));
   CHECK_THAT(said("\\q\n"), contains("'\\q' is no message"));
   CHECK_THAT(said("without an end"), contains("no answer within 0.3 s"));
-  CHECK_THAT(said("assay-serve 3\nwhat\n"), contains("'what\n' is no message"));
-  variable const speaks{"ASSAY_TEST_SAY", "assay-serve 3\nwhat\n"};
+  CHECK_THAT(said("assay-serve 4\nwhat\n"), contains("'what\n' is no message"));
+  variable const speaks{"ASSAY_TEST_SAY", "assay-serve 4\nwhat\n"};
   CHECK_THAT(message_of([] { measure::remote_process{{program}, {.shutdown = 0.1s}}.cases(); }),
              contains("'what\n' is no message"));
 }

@@ -8,6 +8,7 @@
 #include <assay/core/nvtx_range.hpp>
 #include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
+#include <assay/host/poll_until.hpp>
 #include <assay/stats/number_text.hpp>
 #include <assay/world/device_barrier.hpp>
 #include <assay/world/world.hpp>
@@ -168,14 +169,16 @@ class nccl {
   /// drained at the limit, as when a rank has ended or has not enqueued its part.
   void synchronize(::cuda::stream_ref on) const {
     require_alive();
-    auto const begin = clock::now();
-    for (cudaError_t state; (state = cudaStreamQuery(on.get())) != cudaSuccess;) {
+    auto const drained = [&] {
+      auto const state = cudaStreamQuery(on.get());
+      if (state == cudaSuccess) { return true; }
       if (state != cudaErrorNotReady) { check(state); }
       ncclResult_t found = ncclSuccess;
       check_nccl(ncclCommGetAsyncError(worker_, &found), "ncclCommGetAsyncError");
       if (found != ncclSuccess && found != ncclInProgress) { fail(found, "ncclAllReduce"); }
-      pause(begin, "the stream");
-    }
+      return false;
+    };
+    if (!poll_until(drained, limit_)) { fail_late("the stream"); }
     ncclResult_t found = ncclSuccess;
     check_nccl(ncclCommGetAsyncError(worker_, &found), "ncclCommGetAsyncError");
     if (found != ncclSuccess) { fail(found, "ncclAllReduce"); }
@@ -200,8 +203,6 @@ class nccl {
   }
 
  private:
-  using clock = std::chrono::steady_clock;
-
   nccl(on::device place, std::chrono::duration<double> limit, int rank, int ranks)
       : place_(place), limit_(limit), rank_(rank), ranks_(ranks) {}
 
@@ -224,7 +225,7 @@ class nccl {
     std::string told;
     try {
       require_device(place);
-      auto const gpus = all.gather(gpu_of_host(place));
+      auto const gpus = all.gather(gpu_uuid(place));
       for (std::size_t i = 0; i < gpus.size(); ++i) {
         for (std::size_t j = 0; j < i && told.empty(); ++j) {
           if (gpus[i] != gpus[j]) { continue; }
@@ -253,27 +254,22 @@ class nccl {
   /// returns success at once there too, and writes the part's handle when it is done.
   void finish(ncclResult_t code, char const* call) const {
     if (code == ncclSuccess) { code = ncclInProgress; }
-    for (auto const begin = clock::now(); code == ncclInProgress; pause(begin, call)) {
-      auto const asked = ncclCommGetAsyncError(joined_, &code);
-      if (asked != ncclSuccess) { code = asked; }
-    }
+    auto const ended = [&] {
+      if (code == ncclInProgress) {
+        auto const asked = ncclCommGetAsyncError(joined_, &code);
+        if (asked != ncclSuccess) { code = asked; }
+      }
+      return code != ncclInProgress;
+    };
+    if (!poll_until(ended, limit_)) { fail_late(call); }
     if (code != ncclSuccess) { fail(code, call); }
   }
 
-  /// A pause of a wait, which adds less than 1 % to it.
-  void pause(clock::time_point begin, std::string const& what) const {
-    std::chrono::duration<double> const waited = clock::now() - begin;
-    if (waited > limit_) {
-      abort();
-      throw nccl_error(ncclInProgress, what + " did not end within " +
-                                           stats::number_text(limit_.count()) + " s on rank " +
-                                           std::to_string(rank_) + ", a rank may be missing");
-    }
-    if (waited > std::chrono::milliseconds{20}) {
-      std::this_thread::sleep_for(std::chrono::microseconds{100});
-    } else {
-      std::this_thread::yield();
-    }
+  [[noreturn]] void fail_late(std::string const& what) const {
+    abort();
+    throw nccl_error(ncclInProgress, what + " did not end within " +
+                                         stats::number_text(limit_.count()) + " s on rank " +
+                                         std::to_string(rank_) + ", a rank may be missing");
   }
 
   [[noreturn]] void fail(ncclResult_t code, char const* call) const {

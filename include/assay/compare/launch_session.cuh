@@ -3,18 +3,24 @@
 /// `launch_session`: the instruments that all subjects of one comparison of launches share.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/device.hpp>
 #include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
+#include <assay/host/poll_until.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/machine/clock_probe.cuh>
 #include <assay/machine/stream_latch.cuh>
 #include <assay/measure/subject.hpp>
+#include <assay/stats/number_text.hpp>
 #include <assay/world/device_barrier.hpp>
 
+#include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -71,7 +77,7 @@ class launch_session {
   /// True if some work changes its input, so that each launch is timed by itself.
   bool restores() const noexcept { return restores_; }
   void restore_inputs() noexcept { restores_ = true; }
-  /// True if another thread of this process was seen at work on the device.
+  /// True if another thread of this process was seen at work on the device, or another rank may be.
   bool shared() const noexcept { return shared_; }
   void share() noexcept { shared_ = true; }
 
@@ -89,9 +95,40 @@ class launch_session {
   void align(::cuda::stream_ref on) const {
     if (barrier_.enqueue) { barrier_.enqueue(on.get()); }
   }
-  /// Waits for the stream. Without a barrier there is no limit.
-  void wait_for(stream const& on) const {
-    barrier_.synchronize ? barrier_.synchronize(on.get()) : on.synchronize();
+  /// Waits for the stream for at most `patience`, or for the limit of the barrier.
+  void wait_for(stream const& on, std::chrono::duration<double> patience) {
+    if (barrier_.synchronize) { return barrier_.synchronize(on.get()); }
+    if (std::isinf(patience.count())) { return on.synchronize(); }
+    auto const drained = [&] {
+      auto const state = cudaStreamQuery(on.get());
+      if (state != cudaErrorNotReady) { check(state); }
+      return state == cudaSuccess;
+    };
+    if (!stuck_ && poll_until(drained, patience)) { return; }
+    stuck_ = true;
+    throw std::runtime_error(
+        concat({"its stream has not drained within ", stats::number_text(patience.count()),
+                " s: a launch may wait for a rank that failed"}));
+  }
+  /// True if a stream has not drained within the limit. Calls that wait for the device, as those
+  /// that free memory do, may never return then.
+  bool stuck() const noexcept { return stuck_; }
+
+  /// See `gpu_uuid`.
+  std::string const& gpu() {
+    if (gpu_.empty()) { gpu_ = gpu_uuid(place_); }
+    return gpu_;
+  }
+
+  /// Waits until the device is idle: true if that took long and a second wait did not.
+  static bool drain_is_long() {
+    using steady_clock = std::chrono::steady_clock;
+    auto const begin = steady_clock::now();
+    check(cudaDeviceSynchronize());
+    auto const drained = steady_clock::now();
+    check(cudaDeviceSynchronize());
+    auto const idle = steady_clock::now() - drained;
+    return drained - begin > std::chrono::microseconds{100} + 10 * idle;
   }
 
   machine::stream_latch<>& latch() noexcept { return latch_; }
@@ -123,7 +160,8 @@ class launch_session {
   on::device place_;
   clock primary_;
   device_barrier barrier_;
-  bool held_ = true, restores_ = false, shared_ = false;
+  bool held_ = true, restores_ = false, shared_ = false, stuck_ = false;
+  std::string gpu_;
   std::shared_ptr<stream const> stream_;
   int epoch_ = -1;  ///< of `stream_`
   std::string blocking_;

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -40,7 +41,7 @@ namespace assay::measure {
 /// given stream by 100 us or more.
 ///
 /// Over ranks, all ranks launch equally often, since a launch may wait for those of other ranks. So
-/// nothing that only one rank sees leads to further launches, and other streams are not looked at.
+/// what only one rank sees leads to further launches in `look` alone, which all ranks call.
 /// Before a cell the ranks wait for each other, and a `device_barrier` aligns their streams.
 class launch_subject final : public subject {
  public:
@@ -51,8 +52,10 @@ class launch_subject final : public subject {
         shared_stream_(session_->stream_of(now.number)),
         stream_(*shared_stream_),
         arrive_(now.arrive),
-        learns_(now.number == 0 && !arrive_) {
+        patience_(now.patience),
+        learns_(now.number == 0) {
     device_guard const guard{session_->place()};
+    if (now.shares_gpu) { session_->share(); }
     for (int i = 0; i < 2; ++i) {
       events_.emplace_back(event::kind::timed);
       auto& set = sets_[static_cast<std::size_t>(i)];
@@ -71,6 +74,9 @@ class launch_subject final : public subject {
     try {
       wait();
     } catch (...) {}  // the failure that this follows from is told already
+    if (!session_->stuck()) { return; }
+    (void)new std::shared_ptr<launch_session>(session_);  // these are never freed
+    for (auto& each : sets_) { (void)each.arrays.release(); }
   }
 
   void warm(int buffer_set, int launches) override {
@@ -93,7 +99,8 @@ class launch_subject final : public subject {
     timed_ = true;
     auto const& set = of(buffer_set);
     auto mean = timed(set.work, set.arrays.get(), launches, static_cast<bool>(arrive_));
-    check_for_escaped_work(set);
+    count_long_drain();
+    resolve_doubts(buffer_set);
     return mean;
   }
 
@@ -117,10 +124,29 @@ class launch_subject final : public subject {
     call(set.work, 1);
     wait();
     auto const wrong = set.arrays->verify();
-    check_for_escaped_work(set);
-    if (!wrong && learns_) { learn_how_it_enqueues(set); }
+    count_long_drain();
+    // A wrong rank launches too, since a right one does.
+    if (learns_ && (arrive_ || (!wrong && session_->held()))) {
+      maybe_empty_ = device_seconds(set.work, set, 1) <= 20e-6 && !wrong && session_->held();
+    }
+    if (!wrong) { resolve_doubts(buffer_set); }
     return wrong;
   }
+
+  int doubts() const override { return maybe_empty_ ? many : escapes_ >= 3 ? 1 : 0; }
+
+  void look(int buffer_set, int launches) override {
+    nvtx_range const scope{"look", category::measurement};
+    device_guard const guard{session_->place()};
+    launches == 1 ? look_beside(of(buffer_set)) : look_for_work(of(buffer_set), launches);
+  }
+
+  int at_once() const override {
+    bool const alone =
+        prepares() && (session_->primary() == clock::wall || session_->lines_persist());
+    return alone ? 1 : prepares() ? most_prepared : std::numeric_limits<int>::max();
+  }
+  std::string gpu() const override { return session_->gpu(); }
 
   double bytes() const override { return sets_[0].arrays->bytes(); }
   double flops() const override { return sets_[0].arrays->flops(); }
@@ -132,14 +158,10 @@ class launch_subject final : public subject {
                     "\" synchronises, or enqueues more than a held stream takes: all times contain "
                     "the host's part of a launch. Let a callable only enqueue");
     }
-    if (arrive_) {
+    if (session_->shared()) {
       all.emplace_back(
-          "over ranks, it is not looked for whether a callable enqueues anything, or on other "
-          "streams");
-    } else if (session_->shared()) {
-      all.emplace_back(
-          "another thread of this process uses the device: times contain its part, and work of a "
-          "callable on streams of its own is not looked for");
+          "another thread of this process, or another rank, uses the device: times contain its "
+          "part, and work of a callable on streams of its own is not looked for");
     }
     return all;
   }
@@ -151,12 +173,13 @@ class launch_subject final : public subject {
   static constexpr int few = 4;
   /// Launches behind a closed latch, with what prepares each: a stream takes some 1000 operations.
   static constexpr int most_prepared = 50;
+  static constexpr int many = 16;  ///< launches that tell work from no work
 
   static double seconds(steady_clock::time_point begin, steady_clock::time_point end) {
     return std::chrono::duration<double>(end - begin).count();
   }
 
-  void wait() const { session_->wait_for(stream_); }
+  void wait() const { session_->wait_for(stream_, patience_); }
 
   /// Checks for errors of launches that failed to start, which a later call would report.
   void call(callables::work const& what, int times) {
@@ -179,23 +202,14 @@ class launch_subject final : public subject {
   /// `together`: the first batch of all ranks begins at once.
   cell timed(callables::work const& what, setup* arrays, int launches, bool together) {
     bool const one_by_one = prepares() || (launches <= few && session_->primary() == clock::gpu);
-    bool const alone =
-        prepares() && (session_->primary() == clock::wall || session_->lines_persist());
-    int const at_once = alone ? 1 : prepares() ? most_prepared : launches;
-    cell mean;
-    mean.seconds = {};
-    for (int done = 0; done < launches; done += at_once) {
-      auto const part = batch(what, arrays, std::min(at_once, launches - done), one_by_one,
-                              together && done == 0);
-      for (std::size_t k = 0; k < mean.seconds.size(); ++k) {
-        mean.seconds[k] += part.seconds[k] / launches;
-      }
-      mean.sm_hertz = part.sm_hertz;
-      if (launches <= few) {
-        mean.launches.insert(mean.launches.end(), part.launches.begin(), part.launches.end());
-      }
-      if (mean.disturbance.empty()) { mean.disturbance = part.disturbance; }
+    int const most = at_once();
+    auto mean = no_cell();
+    for (int done = 0; done < launches;) {
+      int const now = std::min(most, launches - done);
+      add_part(mean, batch(what, arrays, now, one_by_one, together && done == 0), 1.0 / launches);
+      done += now;
     }
+    if (launches > few) { mean.launches.clear(); }
     return mean;
   }
 
@@ -253,46 +267,47 @@ class launch_subject final : public subject {
     return sum;
   }
 
-  /// Runs one launch in a held stream. If the latch gave way, the callable waited for the device,
-  /// and no stream of this comparison is held from then on. Else the device time shows whether the
-  /// callable enqueued anything: an empty kernel takes more than 0.5 us on every device.
-  void learn_how_it_enqueues(buffers const& of) {
-    if (!session_->held()) { return; }
-    auto const seconds_of = [&](callables::work const& what, int launches) {
-      return batch(what, of.arrays.get(), launches, true)[clock::gpu];
-    };
-    if (double const once = seconds_of(of.work, 1); once > 20e-6 || !session_->held()) { return; }
-    constexpr int many = 16;
-    if (seconds_of(of.work, many) >
-        seconds_of({nullptr, [](void*, CUstream_st*) {}}, many) + many * 0.5e-6) {
-      return;
-    }
+  /// The device time of launches in a held stream. If the latch gave way, the callable waited for
+  /// the device, and no stream of this comparison is held from then on.
+  double device_seconds(callables::work const& what, buffers const& of, int launches) {
+    return batch(what, of.arrays.get(), launches, true)[clock::gpu];
+  }
+
+  /// Throws if the callable enqueues nothing: an empty kernel takes more than 0.5 us on every
+  /// device.
+  void look_for_work(buffers const& of, int launches) {
+    auto const taken = device_seconds(of.work, of, launches);
+    if (!std::exchange(maybe_empty_, false) || !session_->held()) { return; }
+    auto const nothing = device_seconds({nullptr, [](void*, CUstream_st*) {}}, of, launches);
+    if (taken > nothing + launches * 0.5e-6) { return; }
     throw std::runtime_error(
         "it enqueues nothing on the stream that it is given: launch on that stream, or let its own "
         "streams wait for it and it for them by events");
   }
 
-  /// Throws where work that the callable enqueued still runs on other streams.
+  /// Counts successive cells after which work ran on other streams.
   ///
   /// After the stream has drained, the device is idle, unless there is work on other streams. A
-  /// host thread can lose its processor during a drain, but not three times in turn. Work of
-  /// another thread goes on while the callable rests.
-  void check_for_escaped_work(buffers const& of) {
-    if (session_->shared() || arrive_) { return; }
-    escapes_ = drain_is_long() ? escapes_ + 1 : 0;
-    if (escapes_ < 3) { return; }
+  /// host thread can lose its processor during a drain, but not three times in turn.
+  void count_long_drain() {
+    if (!session_->shared()) { escapes_ = launch_session::drain_is_long() ? escapes_ + 1 : 0; }
+  }
+
+  /// One look of some at work on other streams. The last one throws where the callable enqueued
+  /// that work. Work of another thread goes on while the callable rests.
+  void look_beside(buffers const& of) {
     constexpr int looks = 20;
-    int beside = 0;
-    int without = 0;
-    for (int i = 0; i < looks; ++i) {
-      of.arrays->restore();
-      call(of.work, 1);
-      stream_.synchronize();
-      beside += drain_is_long() ? 1 : 0;
-      std::this_thread::sleep_for(std::chrono::microseconds{500});
-      without += drain_is_long() ? 1 : 0;
-    }
-    escapes_ = 0;
+    of.arrays->restore();
+    call(of.work, 1);
+    wait();
+    if (escapes_ < 3) { return; }
+    beside_ += launch_session::drain_is_long() ? 1 : 0;
+    std::this_thread::sleep_for(std::chrono::microseconds{500});
+    without_ += launch_session::drain_is_long() ? 1 : 0;
+    if (++looks_ < looks) { return; }
+    looks_ = escapes_ = 0;
+    int const beside = std::exchange(beside_, 0);
+    int const without = std::exchange(without_, 0);
     if (10 * without <= looks && 2 * beside > looks) {
       throw std::runtime_error(
           "work that it enqueued on other streams still ran when its stream had drained: let the "
@@ -301,14 +316,9 @@ class launch_subject final : public subject {
     if (2 * without > looks) { session_->share(); }
   }
 
-  /// Waits until the device is idle: true if that took long and a second wait did not.
-  static bool drain_is_long() {
-    auto const begin = steady_clock::now();
-    check(cudaDeviceSynchronize());
-    auto const drained = steady_clock::now();
-    check(cudaDeviceSynchronize());
-    double const idle = seconds(drained, steady_clock::now());
-    return seconds(begin, drained) > 100e-6 + 10 * idle;
+  /// Over ranks all ranks look, when rank 0 says so.
+  void resolve_doubts(int buffer_set) {
+    for (int launches = 0; !arrive_ && (launches = doubts()) > 0;) { look(buffer_set, launches); }
   }
 
   buffers const& of(int number) const { return sets_[static_cast<std::size_t>(number)]; }
@@ -318,11 +328,14 @@ class launch_subject final : public subject {
   std::shared_ptr<stream const> shared_stream_;
   stream const& stream_;
   std::function<void()> arrive_;  ///< over ranks: see `epoch`
+  std::chrono::duration<double> patience_;
   std::array<buffers, 2> sets_;
   std::vector<event> events_;
-  bool timed_ = false;  ///< a cell has run
-  bool learns_;         ///< in the first epoch, `verify` also calls `learn_how_it_enqueues`
-  int escapes_ = 0;     ///< successive long first drains of the device
+  bool timed_ = false;        ///< a cell has run
+  bool learns_;               ///< in the first epoch, `verify` times a launch
+  bool maybe_empty_ = false;  ///< that launch took so little that it may have been none
+  int escapes_ = 0;           ///< successive long first drains of the device
+  int looks_ = 0, beside_ = 0, without_ = 0;  ///< of `look_beside`
 };
 
 }  // namespace assay::measure

@@ -7,12 +7,12 @@
 #include <assay/core/error.hpp>
 #include <assay/core/place.hpp>
 
-#include <unistd.h>
-
 #include <array>
+#include <cstddef>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace assay {
 
@@ -68,11 +68,25 @@ inline std::string pci_bus_id(on::device place) {
   return text.data();
 }
 
-/// A GPU's address and its host, to tell it from others: "0000:1b:00.0 of node7".
-inline std::string gpu_of_host(on::device place) {
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  return concat({pci_bus_id(place), " of ", host.data()});
+/// The text of a UUID behind "GPU".
+inline std::string uuid_text(cudaUUID_t const& of) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < sizeof of.bytes; ++i) {
+    if (i == 0 || (i >= 4 && i <= 10 && i % 2 == 0)) { text += '-'; }
+    auto const byte = static_cast<unsigned char>(of.bytes[i]);
+    text += digits[byte >> 4U];
+    text += digits[byte & 15U];
+  }
+  return text;
+}
+
+/// The name of a GPU, or of a part of one, that no other one has on any host, as `nvidia-smi -L`
+/// prints it: "GPU-3f1b2a40-...". Containers of one host see one GPU under several host names.
+inline std::string gpu_uuid(on::device place) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, place.id));
+  return uuid_text(properties.uuid);
 }
 
 /// The name of a device with its SMs, memory and compute capability.

@@ -69,7 +69,7 @@ ASSAY_INLINE environment_watch device_watch(on::device place) {
             return of->clocks.sample();
           },
           [of](comparison& into) { of->describe(into); },
-          [of] { return of->clocks.throttle_bits(); }, gpu_of_host(place)};
+          [of] { return of->clocks.throttle_bits(); }};
 }
 
 ASSAY_INLINE std::vector<ceiling> device_ceilings(on::device place) {

@@ -75,7 +75,6 @@ struct options {
   std::function<std::vector<std::string>(epoch const&)> at_epoch_end{};
   /// NVML's throttle bits at the end of an epoch, for the record.
   std::function<std::uint64_t()> throttle_bits{};
-  std::string gpu{};  ///< the GPU that is watched, as "BUS of HOST"; `watched` sets it
 };
 
 /// Watches the state of a place from the start of a comparison to its end.
@@ -85,11 +84,10 @@ struct environment_watch {
   std::function<std::vector<std::string>()> vetoes;
   std::function<void(comparison&)> describe;  ///< adds the description of the place
   std::function<std::uint64_t()> throttle_bits = [] { return std::uint64_t{0}; };
-  std::string gpu{};  ///< as `options::gpu`; empty on the host
 };
 
 /// Adds the hooks of a watch to options. They run before the caller's own hooks, and
-/// `throttle_bits` and `gpu` are replaced.
+/// `throttle_bits` is replaced.
 options watched(options chosen, environment_watch const& place);
 
 /// The watch over the host, which only describes it.

@@ -29,7 +29,6 @@ ASSAY_INLINE options watched(options chosen, environment_watch const& place) {
     return reasons;
   };
   chosen.throttle_bits = place.throttle_bits;
-  chosen.gpu = place.gpu;
   return chosen;
 }
 

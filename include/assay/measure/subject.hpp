@@ -7,6 +7,7 @@
 #include <assay/measure/comparison.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,6 +35,21 @@ struct cell {
   double& operator[](clock which) { return seconds[static_cast<std::size_t>(which)]; }
   double operator[](clock which) const { return seconds[static_cast<std::size_t>(which)]; }
 };
+
+/// A cell of no launches, to add parts to.
+inline cell no_cell() {
+  cell none;
+  none.seconds = {};
+  return none;
+}
+
+/// Adds a part of a cell, whose seconds count with a weight. The SM clock is that of the last part.
+inline void add_part(cell& to, cell const& part, double weight) {
+  for (std::size_t k = 0; k < to.seconds.size(); ++k) { to.seconds[k] += weight * part.seconds[k]; }
+  to.sm_hertz = part.sm_hertz;
+  to.launches.insert(to.launches.end(), part.launches.begin(), part.launches.end());
+  if (to.disturbance.empty()) { to.disturbance = part.disturbance; }
+}
 
 /// One variant, built for one epoch, with two buffer sets: two sets of all that it reads and
 /// writes.
@@ -73,6 +89,22 @@ class subject {
 
   /// Facts about the way of measuring that even a short report must have.
   virtual std::vector<std::string> caveats() const { return {}; }
+
+  /// \name Over ranks
+  /// All ranks launch equally often, since a launch may wait for those of other ranks.
+  /// @{
+
+  /// The launches by which this subject would find out more about its work after a call of `time`
+  /// or `verify`; 0 if it knows enough. Where one rank asks, all ranks `look`.
+  virtual int doubts() const { return 0; }
+  /// Runs so many launches, and throws an error of the work that it finds.
+  virtual void look(int /*buffer_set*/, int /*launches*/) {}
+  /// The most launches that begin together. A longer cell is timed in parts, before each of which
+  /// the ranks wait for each other.
+  virtual int at_once() const { return std::numeric_limits<int>::max(); }
+  /// The GPU that the work runs on, as `gpu_uuid` names it; empty on the host.
+  virtual std::string gpu() const { return {}; }
+  /// @}
 };
 
 /// One epoch, for the builders of its subjects. Everything that a variant owns is made anew in each
@@ -86,6 +118,10 @@ struct epoch {
   /// Over ranks: a subject calls it once in each timed cell, before its first launch. Blocks until
   /// all ranks have come. Empty for a process alone.
   std::function<void()> arrive{};
+  bool shares_gpu = false;  ///< over ranks: another one may have the same GPU
+  /// Over ranks: a subject waits for its launches for at most this, since a launch may wait for a
+  /// rank that has failed.
+  std::chrono::duration<double> patience{std::numeric_limits<double>::infinity()};
 };
 
 /// One variant of an experiment, with the function that builds its subject.

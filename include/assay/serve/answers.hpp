@@ -5,6 +5,7 @@
 
 #include <assay/core/concat.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/memory/concepts.hpp>
 #include <assay/serve/protocol.hpp>
 
 #include <fcntl.h>
@@ -12,12 +13,38 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 namespace assay::measure::served {
+
+/// The type of no exception.
+struct none_passes {};
+
+/// The reply of an action. An exception is a reply too, unless its type is `Passes`.
+template <class Passes = none_passes, class Act>
+words reply_of(Act&& act) {
+  try {
+    return act();
+  } catch (Passes const&) { throw; } catch (std::exception const& cause) {
+    words reply{"error", cause.what()};
+    if (mr::is_out_of_memory(cause)) { reply.emplace_back("memory"); }
+    return reply;
+  } catch (...) { return {"error", "an exception of unknown type"}; }
+}
+
+/// Throws an error of another process. `mr::is_out_of_memory` holds for it where it did there.
+[[noreturn]] inline void throw_error(std::string const& text, bool out_of_memory) {
+  if (!out_of_memory) { throw std::runtime_error(text); }
+  try {
+    throw std::bad_alloc{};
+  } catch (...) { std::throw_with_nested(std::runtime_error(text)); }
+}
+/// True for a reply of `reply_of` that says that memory ran out.
+inline bool lacks_memory(words const& reply) { return reply.size() > 2 && reply[2] == "memory"; }
 
 /// The answer to a request of a subject that is built.
 inline words answer_of(subject& built, words const& request) {
@@ -62,18 +89,13 @@ inline words built_words(subject const& made, variant const& of) {
 
 inline words greeting_words() { return {std::string{greeting}, std::to_string(protocol_version)}; }
 
-/// Sends a greeting, then answers requests until the other end is closed. An exception of `answer`
-/// is an answer too.
+/// Sends a greeting, then answers requests until the other end is closed.
 template <class Answer>
 void converse(channel& with, words const& hello, Answer&& answer) {
   words request;
   for (words reply = hello; with.send(reply);) {
     if (with.receive(request) != channel::receipt::message) { return; }
-    try {
-      reply = answer(request);
-    } catch (std::exception const& cause) { reply = {"error", cause.what()}; } catch (...) {
-      reply = {"error", "an exception of unknown type"};
-    }
+    reply = reply_of([&] { return answer(request); });
   }
 }
 

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to measure_together.hpp: subjects that all ranks of a world run together. Rank 0
-/// decides, and the others follow.
+/// Internal to measure_together.hpp: rank 0 decides what all ranks do with their subjects, and the
+/// others follow.
 ///
 /// Rank 0 broadcasts each request to its subjects, in the words of protocol.hpp behind the number
 /// of the subject. All ranks do the same, and rank 0 gathers the replies. `drop` has no reply.
 /// Before a cell the ranks wait for each other: a gather, and a broadcast that says to go on or to
 /// stop. `epoch_begin` and `epoch_end` call the hooks of the options of each rank.
+///
+/// Replies say more than those of protocol.hpp: `build` the GPU of the rank, `warm` the launches
+/// that begin together. `time`, `verify` and `look SET LAUNCHES` begin with `doubts()` in place of
+/// `ok`. Where that is not 0 on all ranks, rank 0 lets all of them `look`.
 #pragma once
 
-#include <assay/core/distinct.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/serve/answers.hpp>
@@ -23,7 +27,6 @@
 #include <exception>
 #include <map>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -46,11 +49,11 @@ class follower {
   /// Does what a request asks for. An exception is a reply too, unless a rank is missing.
   words answer(words const& request) {
     arrived_ = false;
-    auto reply = guarded([&] { return act(request); });
+    auto reply = reply_of<world_error>([&] { return act(request); });
     // A subject that failed before, or that does not wait for others. All ranks wait once.
     if (at(request, 1) == "time" && !arrived_) {
       bool const ready = at(reply, 0) != "error";
-      auto const met = guarded([&] {
+      auto const met = reply_of<world_error>([&] {
         arrive(ready);
         return words{"ok"};
       });
@@ -60,15 +63,6 @@ class follower {
   }
 
  private:
-  template <class Act>
-  words guarded(Act&& act) {
-    try {
-      return act();
-    } catch (world_error const&) { throw; } catch (std::exception const& cause) {
-      return {"error", cause.what()};
-    } catch (...) { return {"error", "an exception of unknown type"}; }
-  }
-
   words act(words const& request) {
     auto const number = to_number<int>(at(request, 0));
     words const rest(request.begin() + 1, request.end());
@@ -77,10 +71,13 @@ class follower {
       auto const& of = variants_.at(to_number<std::size_t>(at(rest, 1)));
       auto now = epoch_of(rest);
       now.arrive = [this] { arrive(true); };
+      now.shares_gpu = options_.ranks_share_gpus;
+      now.patience = all_.limit() / 2;  // so that the reply of a rank that waits comes in time
       auto made = of.build(now);
       if (!made) { throw std::runtime_error("its build function returned no subject"); }
       made->finish_building();
       auto reply = built_words(*made, of);
+      reply.push_back(made->gpu());
       subjects_[number] = std::move(made);
       return reply;
     }
@@ -92,12 +89,27 @@ class follower {
       if (options_.at_epoch_begin) { options_.at_epoch_begin(epoch_of(rest)); }
       return {"ok"};
     }
-    if (verb != "epoch_end") { return answer_of(*subjects_.at(number), rest); }
+    if (verb != "epoch_end") { return subject_words(*subjects_.at(number), rest); }
     words reply{"ok", "0"};
     if (options_.at_epoch_end) {
       for (auto& each : options_.at_epoch_end(epoch_of(rest))) { reply.push_back(std::move(each)); }
     }
     if (options_.throttle_bits) { reply[1] = std::to_string(options_.throttle_bits()); }
+    return reply;
+  }
+
+  /// The answer of a subject, with what only ranks tell each other.
+  static words subject_words(subject& of, words const& request) {
+    auto const& verb = at(request, 0);
+    words reply{"ok"};
+    if (verb == "look") {
+      of.look(to_number<int>(at(request, 1)), to_number<int>(at(request, 2)));
+    } else {
+      reply = answer_of(of, request);
+    }
+    if (verb == "warm") { reply.push_back(std::to_string(of.at_once())); }
+    bool const may_doubt = verb == "time" || verb == "verify" || verb == "look";
+    if (may_doubt && reply[0] == "ok") { reply[0] = std::to_string(of.doubts()); }
     return reply;
   }
 
@@ -122,7 +134,8 @@ class leader {
   leader(world all, std::vector<variant> const& variants, options const& chosen)
       : all_(std::move(all)),
         own_(all_, variants, chosen),
-        times_(all_.ranks(), variants, chosen.clock.value_or(clock::wall)) {}
+        times_(all_.ranks(), variants),
+        share_gpus_(chosen.ranks_share_gpus) {}
 
   int next_number() { return next_++; }
   rank_times& times() noexcept { return times_; }
@@ -141,16 +154,30 @@ class leader {
       throw world_error(of_rank(0, own[1]) + "; then " + missing.what());
     }
     std::string failed;
+    bool only_memory = true;
     for (std::size_t rank = 0; rank < replies.size(); ++rank) {
       if (at(replies[rank], 0) != "error" || at(replies[rank], 1) == stopped) { continue; }
+      only_memory = only_memory && lacks_memory(replies[rank]);
       if (failed.size() >= longest_error) {
         failed += "; and more ranks";
         break;
       }
       failed += (failed.empty() ? "" : "; ") + of_rank(rank, replies[rank][1]);
     }
-    if (!failed.empty()) { throw std::runtime_error(failed); }
+    if (!failed.empty()) { throw_error(failed, only_memory); }
     return replies;
+  }
+
+  /// Ends all ranks where two of them have one GPU, by the names that they have told.
+  void require_own_gpus(std::vector<words> const& built) const {
+    for (std::size_t rank = 0; rank < built.size() && !share_gpus_; ++rank) {
+      for (std::size_t other = 0; other < rank; ++other) {
+        if (at(built[rank], 4).empty() || built[rank][4] != at(built[other], 4)) { continue; }
+        all_.abandon(concat({"ranks ", std::to_string(other), " and ", std::to_string(rank),
+                             " have one GPU, ", built[rank][4], "; ranks_share_gpus allows it"}));
+        all_.barrier();  // throws this
+      }
+    }
   }
 
   void drop(int number) {
@@ -184,137 +211,11 @@ class leader {
   world all_;
   follower own_;
   rank_times times_;
+  bool share_gpus_;
   std::uint64_t throttle_ = 0;  ///< of all ranks, at the end of the last epoch
   int next_ = 0;
 };
 
 }  // namespace served
-
-/// A subject of rank 0 that all ranks build, warm, time and verify together.
-class ranks_subject final : public subject {
- public:
-  ranks_subject(std::shared_ptr<served::leader> by, std::size_t variant, epoch const& now)
-      : by_(std::move(by)),
-        number_(by_->next_number()),
-        variant_(variant),
-        decides_(now.decides.value_or(by_->times().decides())) {
-    auto const built = build(now);
-    bytes_ = served::to_number<double>(served::at(built[0], 1));
-    flops_ = served::to_number<double>(served::at(built[0], 2));
-    for (auto const& each : built) {
-      checked_ = std::min(checked_, served::to_checks(served::at(each, 3)));
-    }
-  }
-  ranks_subject(ranks_subject const&) = delete;
-  ranks_subject& operator=(ranks_subject const&) = delete;
-  ~ranks_subject() override {
-    try {
-      by_->drop(number_);
-    } catch (...) {}  // the next call tells that a rank is missing
-  }
-
-  void warm(int set, int launches) override {
-    (void)request({"warm", std::to_string(set), std::to_string(launches)});
-  }
-
-  cell time(int set, int launches) override {
-    std::vector<cell> of;
-    for (auto const& each : request({"time", std::to_string(set), std::to_string(launches)})) {
-      of.push_back(served::to_cell(each));
-    }
-    by_->times().add(variant_, of, launches);
-    return served::slowest(of, decides_);
-  }
-
-  std::optional<cell> time_empty(int launches) override {
-    std::vector<cell> of;
-    for (auto const& each : request({"empty", std::to_string(launches)})) {
-      if (each.size() == 1) { return {}; }
-      of.push_back(served::to_cell(each));
-    }
-    return served::slowest(of, decides_);
-  }
-
-  /// The wrong results of all ranks.
-  std::optional<std::string> verify(int set) override {
-    std::string wrong;
-    auto const replies = request({"verify", std::to_string(set)});
-    for (std::size_t rank = 0; rank < replies.size(); ++rank) {
-      if (replies[rank][0] == "ok") { continue; }
-      wrong += (wrong.empty() ? "" : "; ") + served::of_rank(rank, served::at(replies[rank], 1));
-    }
-    return wrong.empty() ? std::optional<std::string>{} : wrong;
-  }
-
-  double bytes() const override { return bytes_; }
-  double flops() const override { return flops_; }
-  checks checked() const override { return checked_; }
-
-  /// Those of all ranks, each once.
-  std::vector<std::string> caveats() const override {
-    std::vector<std::string> all;
-    for (auto const& each : request({"caveats"})) {
-      for (auto text = each.begin() + 1; text != each.end(); ++text) { add_distinct(all, *text); }
-    }
-    return all;
-  }
-
- private:
-  /// Where a rank fails, those that have built give their subjects back.
-  std::vector<served::words> build(epoch const& now) const {
-    try {
-      return request({"build", std::to_string(variant_), std::to_string(now.number),
-                      std::to_string(now.seed), std::to_string(now.instance),
-                      now.decides ? std::string{to_string(*now.decides)} : std::string{}});
-    } catch (world_error const&) { throw; } catch (...) {
-      by_->drop(number_);
-      throw;
-    }
-  }
-  std::vector<served::words> request(served::words of) const {
-    of.insert(of.begin(), std::to_string(number_));
-    return by_->ask(of);
-  }
-
-  std::shared_ptr<served::leader> by_;
-  int number_;
-  std::size_t variant_;
-  clock decides_;
-  double bytes_ = 0, flops_ = 0;
-  checks checked_ = checks::all;
-};
-
-/// The variants of rank 0 that stand for those of all ranks.
-inline std::vector<variant> led(std::shared_ptr<served::leader> const& by,
-                                std::vector<variant> made) {
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    made[i].build = [by, i](epoch const& now) -> std::unique_ptr<subject> {
-      return std::make_unique<ranks_subject>(by, i, now);
-    };
-  }
-  return made;
-}
-
-/// The options of rank 0 whose hooks are those of all ranks.
-inline options led(std::shared_ptr<served::leader> const& by, options chosen) {
-  chosen.at_epoch_begin = [by](epoch const& now) { (void)by->at_epoch("epoch_begin", now); };
-  chosen.at_epoch_end = [by](epoch const& now) { return by->at_epoch("epoch_end", now); };
-  chosen.throttle_bits = [by] { return by->throttle_bits(); };
-  return chosen;
-}
-
-/// Does what rank 0 asks for until it ends. Returns the last message of rank 0, which is no
-/// request.
-inline served::words follow(world const& all, std::vector<variant> const& variants,
-                            options const& chosen) {
-  served::follower own{all, variants, chosen};
-  for (;;) {
-    auto const line = all.broadcast();
-    auto request = served::decode({line.data(), line.size() - 1});
-    if (served::at(request, 0) == "end") { return request; }
-    auto const reply = own.answer(request);
-    if (served::at(request, 1) != "drop") { (void)all.gather(served::encode(reply)); }
-  }
-}
 
 }  // namespace assay::measure

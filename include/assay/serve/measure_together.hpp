@@ -10,8 +10,8 @@
 #include <assay/measure/subject.hpp>
 #include <assay/serve/follow.hpp>
 #include <assay/serve/protocol.hpp>
+#include <assay/serve/ranks_subject.hpp>
 #include <assay/serve/word_codec.hpp>
-#include <assay/stats/number_text.hpp>
 #include <assay/world/program_hash.hpp>
 #include <assay/world/world.hpp>
 
@@ -38,44 +38,57 @@ void parts(auto& visit, comparison& of) {
 
 /// What has to be equal on all ranks: names and words. A cell is timed by the options of its rank.
 inline words agreed(std::vector<variant> const& variants, options const& chosen) {
+  // A new option does not compile here until it is known whether the ranks have to agree on it.
+  // They need not agree on seed, title, place and the functions.
+  auto const& [margin, alpha, seed, max_epochs, max_seconds, clock, place, cold_cache, same_buffers,
+               require_checks, title, barrier, ranks_share_gpus, progress, run_until_sign,
+               run_until_margin, hidden_control, verify, cell_seconds, most_launches,
+               warm_up_seconds, tick_seconds, profiled_batches, changed, cancelled, at_epoch_begin,
+               at_epoch_end, throttle_bits] = chosen;
   std::string names;
   for (auto const& each : variants) { names += (names.empty() ? "" : ", ") + each.label; }
-  auto const number = [](double value) { return stats::number_text(value); };
-  auto const flag = [](bool value) { return std::string{value ? "true" : "false"}; };
-  return {"names",          names,
-          "program",        program_hash(),
-          "margin",         number(chosen.margin),
-          "alpha",          number(chosen.alpha),
-          "clock",          chosen.clock ? std::string{to_string(*chosen.clock)} : "default",
-          "cold_cache",     flag(chosen.cold_cache),
-          "same_buffers",   flag(chosen.same_buffers),
-          "require_checks", flag(chosen.require_checks),
-          "max_seconds",    number(chosen.max_seconds),
-          "max_epochs",     std::to_string(chosen.max_epochs),
-          "barrier",        chosen.barrier.name.empty() ? "none" : chosen.barrier.name};
+  words all{"names", names, "program", program_hash()};
+  auto const add = [&](char const* name, auto const&... values) {
+    word_writer text;
+    text(values...);
+    all.insert(all.end(), {name, encode(text.all)});
+    all.back().pop_back();  // the line break
+  };
+  add("margin", margin);
+  add("alpha", alpha);
+  add("max_epochs", max_epochs);
+  add("max_seconds", max_seconds);
+  add("clock", clock ? std::string{to_string(*clock)} : "default");
+  add("cold_cache", cold_cache);
+  add("same_buffers", same_buffers);
+  add("require_checks", require_checks);
+  add("barrier", barrier.name.empty() ? "none" : barrier.name);
+  add("ranks_share_gpus", ranks_share_gpus);
+  add("run_until_sign", run_until_sign);
+  add("run_until_margin", run_until_margin);
+  add("hidden_control", hidden_control);
+  add("verify", verify);
+  add("cell_seconds", cell_seconds);
+  add("most_launches", most_launches.value_or(0));
+  add("warm_up_seconds", warm_up_seconds);
+  add("tick_seconds", tick_seconds[0], tick_seconds[1], tick_seconds[2]);
+  add("profiled_batches", profiled_batches);
+  add("changed", changed);
+  return all;
 }
 
-/// Throws on all ranks where one of them differs from rank 0, or where two have one GPU.
+/// Throws on all ranks where one of them differs from rank 0.
 inline void require_agreement(world const& all, std::vector<variant> const& variants,
                               options const& chosen) {
-  auto own = agreed(variants, chosen);
-  own.push_back(chosen.ranks_share_gpus ? "" : chosen.gpu);
-  std::vector<words> told;
-  for (auto const& line : all.gather(encode(own))) {
-    told.push_back(decode({line.data(), line.size() - 1}));
-  }
+  auto const own = agreed(variants, chosen);
+  auto const told = all.gather(encode(own));
   std::string why;
   for (std::size_t rank = 1; rank < told.size() && why.empty(); ++rank) {
-    auto const& here = told[rank];
-    for (std::size_t i = 1; i + 1 < own.size() && why.empty(); i += 2) {
+    auto const here = decode({told[rank].data(), told[rank].size() - 1});
+    for (std::size_t i = 1; i < own.size() && why.empty(); i += 2) {
       if (at(here, i) == own[i]) { continue; }
       why = concat({"rank ", std::to_string(rank), " has ", own[i - 1], " = ", here[i],
                     ", and rank 0 has ", own[i], ": all ranks call the same comparison"});
-    }
-    for (std::size_t other = 0; other < rank && why.empty(); ++other) {
-      if (here.back().empty() || here.back() != told[other].back()) { continue; }
-      why = concat({"ranks ", std::to_string(other), " and ", std::to_string(rank),
-                    " have one GPU, ", here.back(), ": options::ranks_share_gpus allows it"});
     }
   }
   if (!why.empty()) { all.abandon(why); }

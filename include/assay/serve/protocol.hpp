@@ -21,7 +21,8 @@
 /// right. Behind DISTURBANCE are the seconds of launches that were timed by themselves. `empty`
 /// times calls that do nothing; `ok` alone says that the subject has none.
 ///
-/// Each request may get `error TEXT` instead. The program ends when the socket is closed.
+/// Each request may get `error TEXT` instead, or `error TEXT memory` where memory ran out. The
+/// program ends when the socket is closed.
 #pragma once
 
 #include <assay/core/concat.hpp>
@@ -48,7 +49,7 @@
 namespace assay::measure::served {
 
 /// Both sides must have the same version. Every change of a message raises it.
-inline constexpr int protocol_version = 3;
+inline constexpr int protocol_version = 4;
 
 /// The environment variable that holds the number of the socket's descriptor.
 inline constexpr auto descriptor_variable = "ASSAY_SERVE_FD";

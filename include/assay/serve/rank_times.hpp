@@ -54,8 +54,8 @@ inline cell slowest(std::vector<cell> const& of, clock decides) {
 /// last arrival, and the longest exceeds it by the skew. No common clock is needed.
 class rank_times {
  public:
-  rank_times(int ranks, std::vector<variant> const& variants, clock decides)
-      : decides_(decides), throttled_(static_cast<std::size_t>(ranks)) {
+  rank_times(int ranks, std::vector<variant> const& variants)
+      : throttled_(static_cast<std::size_t>(ranks)) {
     for (auto const& each : variants) { of_.push_back({each.label, {}, {}, {}, {}, 0}); }
     for (auto& each : of_) {
       each.slowest.resize(throttled_.size());
@@ -63,14 +63,13 @@ class rank_times {
     }
   }
 
-  clock decides() const noexcept { return decides_; }
-
-  void add(std::size_t variant, std::vector<cell> const& ranks, int launches) {
+  /// Adds the cells of a variant on all ranks by the clock that decides.
+  void add(std::size_t variant, std::vector<cell> const& ranks, int launches, clock decides) {
     auto& to = of_[variant];
-    auto const by = [&](cell const& a, cell const& b) { return a[decides_] < b[decides_]; };
+    auto const by = [&](cell const& a, cell const& b) { return a[decides] < b[decides]; };
     auto const [first, last] = std::ranges::minmax_element(ranks, by);
-    to.after_last.push_back((*first)[decides_]);
-    to.skew.push_back(((*last)[decides_] - (*first)[decides_]) * launches);
+    to.after_last.push_back((*first)[decides]);
+    to.skew.push_back(((*last)[decides] - (*first)[decides]) * launches);
     ++to.slowest[static_cast<std::size_t>(last - ranks.begin())];
     ++to.cells;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -164,7 +163,6 @@ class rank_times {
     return fastest;
   }
 
-  clock decides_;
   std::vector<of_variant> of_;
   std::vector<throttle_counts> throttled_;  ///< epochs, by rank and reason
 };

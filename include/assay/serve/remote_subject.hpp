@@ -6,6 +6,7 @@
 #include <assay/core/child_process.hpp>
 #include <assay/core/concat.hpp>
 #include <assay/measure/subject.hpp>
+#include <assay/serve/answers.hpp>
 #include <assay/serve/protocol.hpp>
 #include <assay/serve/remote_options.hpp>
 #include <assay/stats/number_text.hpp>
@@ -158,7 +159,9 @@ class remote_process {
                   " s and was killed; allow it a longer timeout"}));
     }
     if (how == receipt::closed) { throw_end(first); }
-    if (served::at(got, 0) == "error") { throw std::runtime_error(served::at(got, 1)); }
+    if (served::at(got, 0) == "error") {
+      served::throw_error(served::at(got, 1), served::lacks_memory(got));
+    }
     return got;
   }
 

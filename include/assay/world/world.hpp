@@ -75,6 +75,9 @@ class world {
   int rank() const noexcept { return of_.rank; }
   int ranks() const noexcept { return of_.ranks; }
   int local_rank() const noexcept { return of_.local_rank; }
+  /// The limit of a call; of a world over a function that gathers, 120 s, whatever that function
+  /// does.
+  std::chrono::duration<double> limit() const noexcept { return of_.limit; }
 
   /// Returns the bytes of all ranks, by rank, on rank 0. The others get nothing and need not wait.
   std::vector<std::string> gather(std::string_view own) const {
