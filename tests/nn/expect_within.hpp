@@ -28,7 +28,7 @@ inline std::vector<double> magnitudes(std::vector<double> from) {
 }
 
 template <class T>
-std::span<T> span(array_view<T> of) {
+std::span<T> span_of(array_view<T> of) {
   return {of.data(), of.size()};
 }
 

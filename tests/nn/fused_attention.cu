@@ -202,10 +202,10 @@ TEST_CASE("fused attention and its gradients on a device", "[nn]") {
         };
         rows const out{o.data(), o.leading_dimension()};
         enqueue(on, nn::fused_attention{shape}, part(qkv, 0), part(qkv, 1), part(qkv, 2), out,
-                span(logarithms));
+                span_of(logarithms));
         enqueue(on, nn::fused_attention_gradient{shape}, part(qkv, 0), part(qkv, 1), part(qkv, 2),
-                out, span(logarithms), rows{d_o.data(), shape.width()}, part(d_qkv, 0),
-                part(d_qkv, 1), part(d_qkv, 2), span(scratch));
+                out, span_of(logarithms), rows{d_o.data(), shape.width()}, part(d_qkv, 0),
+                part(d_qkv, 1), part(d_qkv, 2), span_of(scratch));
       };
     };
     auto const seen = verify(factory, {.seed = test::fresh_seed(),

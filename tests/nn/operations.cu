@@ -98,9 +98,9 @@ TEST_CASE("embedding on a device", "[nn]") {
       gradient_op({order, begins}, magnitudes(wide(back)), view{magnitude});
       expect_within(make, sums, sum, magnitude, static_cast<double>(rows) * rounding);
       return [=, lives = places](cudaStream_t on) {
-        enqueue(on, op, span(tokens), span(table), span(out));
-        nn::token_positions const of{span(in_order), span(from_place)};
-        enqueue(on, gradient_op, of, span(back), span(sums));
+        enqueue(on, op, span_of(tokens), span_of(table), span_of(out));
+        nn::token_positions const of{span_of(in_order), span_of(from_place)};
+        enqueue(on, gradient_op, of, span_of(back), span_of(sums));
       };
     };
     require_right(factory, few_rows());
@@ -124,7 +124,8 @@ TEMPLATE_TEST_CASE("rms_norm on a device", "[nn]", float, bfloat16) {
       expect_within(make, inverse, i, i, share);
       expect_within(make, out, o, o, share + 3 * rounding);
       return [=](cudaStream_t on) {
-        enqueue(on, op, span(x), span(y), span(gain), span(sum), span(inverse), span(out));
+        enqueue(on, op, span_of(x), span_of(y), span_of(gain), span_of(sum), span_of(inverse),
+                span_of(out));
       };
     };
     require_right(factory, few_rows());
@@ -169,8 +170,8 @@ TEMPLATE_TEST_CASE("the gradient of rms_norm on a device", "[nn]", float, bfloat
       expect_within(make, dgain, wanted_gain, gain_magnitude,
                     (static_cast<double>(rows) + 3) * rounding);
       return [=](cudaStream_t on) {
-        enqueue(on, op, span(dy), span(x), span(gain), span(inverse.view), span(dx), span(dgain),
-                span(copy), span(scratch));
+        enqueue(on, op, span_of(dy), span_of(x), span_of(gain), span_of(inverse.view), span_of(dx),
+                span_of(dgain), span_of(copy), span_of(scratch));
       };
     };
     require_right(factory, few_rows());
@@ -183,8 +184,8 @@ TEST_CASE("rms_norm without a branch may write its sum in place", "[nn]") {
     auto const inverse = make.scratch<float>(rows), out = make.scratch<float>(rows * width);
     make.expect(sum, [sum](std::size_t i) { return sum.seeded(i); }, tolerance{});
     return [=](cudaStream_t on) {
-      enqueue(on, nn::rms_norm{rows, width, false}, span(sum), {}, span(gain), span(sum),
-              span(inverse), span(out));
+      enqueue(on, nn::rms_norm{rows, width, false}, span_of(sum), {}, span_of(gain), span_of(sum),
+              span_of(inverse), span_of(out));
     };
   };
   require_right(factory, {{2, 80}});
@@ -205,7 +206,7 @@ TEMPLATE_TEST_CASE("rope on a device", "[nn]", float, bfloat16) {
           allowed[i] = std::abs(x.seeded(i & ~std::size_t{1})) + std::abs(x.seeded(i | 1));
         }
         expect_within(make, x, wanted, allowed, 3 * rounding);
-        return [=](cudaStream_t on) { enqueue(on, op, span(table.view), span(x)); };
+        return [=](cudaStream_t on) { enqueue(on, op, span_of(table.view), span_of(x)); };
       };
       require_right(factory, few_rows());
     }
@@ -252,8 +253,9 @@ struct product_list {
     auto const of_sums = (static_cast<double>(op.depth) + 4) * rounding;
     auto const share = of_sums + (tf32 ? 0x1p-9 : 0) + (op.accumulate ? test::last_rounding<C> : 0);
     expect_within(make, c, wanted, magnitude, share);
-    calls.push_back(
-        [=, &handle = by](cudaStream_t on) { handle.enqueue(on, op, span(a), span(b), span(c)); });
+    calls.push_back([=, &handle = by](cudaStream_t on) {
+      handle.enqueue(on, op, span_of(a), span_of(b), span_of(c));
+    });
   }
 
   auto work() const {
@@ -358,8 +360,8 @@ TEMPLATE_TEST_CASE("masked_softmax on a device", "[nn]", float, bfloat16) {
     gradient(wide(p.view), view{wanted_gradient});
     expect_within(make, ds, wanted_gradient, allowed);
     return [=](cudaStream_t on) {
-      enqueue(on, op, span(scores));
-      enqueue(on, gradient, span(p.view), span(ds));
+      enqueue(on, op, span_of(scores));
+      enqueue(on, gradient, span_of(p.view), span_of(ds));
     };
   };
   require_right(factory, few_rows());
@@ -391,8 +393,8 @@ TEMPLATE_TEST_CASE("swiglu on a device", "[nn]", float, bfloat16) {
       expect_within(make, dy, wanted_y, wanted_y, 8 * rounding);
       expect_within(make, dx, wanted_x, allowed);
       return [=](cudaStream_t on) {
-        enqueue(on, op, span(a), span(b), span(out));
-        enqueue(on, gradient, span(a), span(b), span(d), span(dx), span(dy));
+        enqueue(on, op, span_of(a), span_of(b), span_of(out));
+        enqueue(on, gradient, span_of(a), span_of(b), span_of(d), span_of(dx), span_of(dy));
       };
     };
     require_right(factory, {{1, 1}, {17, 24}, {129, 1031}, {24, 2048}});
@@ -428,8 +430,8 @@ TEMPLATE_TEST_CASE("cross_entropy on a device", "[nn]", float, bfloat16) {
       expect_within(make, logits, gradient, allowed);
       expect_within(make, mean, wanted_mean, {allowed_loss + (n + 1) * rounding * wanted_mean[0]});
       return [=](cudaStream_t on) {
-        enqueue(on, op, span(targets), span(logits), span(losses));
-        enqueue(on, nn::mean{rows}, span(losses), span(mean));
+        enqueue(on, op, span_of(targets), span_of(logits), span_of(losses));
+        enqueue(on, nn::mean{rows}, span_of(losses), span_of(mean));
       };
     };
     require_right(factory, few_rows());
@@ -448,7 +450,7 @@ TEMPLATE_TEST_CASE("adamw on a device", "[nn]", float, bfloat16) {
       nn::adamw_update const op{{.learning_rate = 1e-2, .weight_decay = 0.1}, n - first, 7};
       auto const kept = std::make_shared<std::vector<nn::adamw_factors>>(1, nn::adamw_factors{op});
       auto const factors = make.from(*kept);
-      auto const rest = [first](auto of) { return span(of).subspan(first); };
+      auto const rest = [first](auto of) { return span_of(of).subspan(first); };
       auto gradient = wide(g), weights = wide(w), moment = wide(m), second = wide(v);
       op(view{gradient}.subspan(first), view{weights}.subspan(first), view{moment}.subspan(first),
          view{second}.subspan(first));
