@@ -18,9 +18,10 @@ check_machine() {
     need 'have_package Catch2' catch2 'Catch2 v2 or v3, its prefix in CMAKE_PREFIX_PATH'
     need 'have_package nlohmann_json' nlohmann-json3-dev 'nlohmann_json, its prefix in CMAKE_PREFIX_PATH'
     need 'have_package CLI11' libcli11-dev 'CLI11, its prefix in CMAKE_PREFIX_PATH'
+    wish 'have_package GTest' libgtest-dev 'GoogleTest, its prefix in CMAKE_PREFIX_PATH'
     wish 'have_header sqlite3.h' libsqlite3-dev 'SQLite 3, its prefix in CMAKE_PREFIX_PATH'
   else
-    packages="$packages catch2 nlohmann-json3-dev libcli11-dev libsqlite3-dev"
+    packages="$packages catch2 nlohmann-json3-dev libcli11-dev libsqlite3-dev libgtest-dev"
   fi
 }
 
