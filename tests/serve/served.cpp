@@ -347,9 +347,9 @@ TEST_CASE("the error of a broken protocol shows the message") {
     return text;
   };
   CHECK(
-      said("assay-serve 4\n") ==
+      said("assay-serve 5\n") ==
       program +
-          ": the program speaks version 4, this assay_compare version 3: build both with the same "
+          ": the program speaks version 5, this assay_compare version 4: build both with the same "
           "assay");
   CHECK_THAT(said("hello\n"), contains("'hello' is no message of the protocol"));
   CHECK_THAT(said("assay-serve\n"), contains("is no message"));
