@@ -27,7 +27,7 @@ using namespace assay;
 using test::contains;
 using test::expect_within;
 using test::message_of;
-using test::span;
+using test::span_of;
 using test::wide;
 
 namespace {

@@ -36,7 +36,7 @@ using namespace assay;
 using test::expect_within;
 using test::magnitudes;
 using test::rounding;
-using test::span;
+using test::span_of;
 using test::wide;
 
 namespace {
