@@ -272,9 +272,9 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2") {
   auto const lost = here.run("./old ./new --json /no/such/x.json");
   CHECK(lost.code == 4);
   CHECK_THAT(lost.err, contains("/no/such/x.json") && contains("choose another path"));
-  auto const version = here.shell("ASSAY_TEST_SAY='assay-serve 4\n' '" + compare + "' ./old ./new");
+  auto const version = here.shell("ASSAY_TEST_SAY='assay-serve 5\n' '" + compare + "' ./old ./new");
   CHECK(version.code == 2);
-  CHECK_THAT(version.err, contains("speaks version 4, this assay_compare version 3"));
+  CHECK_THAT(version.err, contains("speaks version 5, this assay_compare version 4"));
 }
 
 TEST_CASE("help explains the statistics and the exit codes") {

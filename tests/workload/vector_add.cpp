@@ -103,7 +103,9 @@ TEST_CASE("a wrong element is told with what it is and what it should be", "[wor
   workloads::enqueue(work, where, state);
   state.arrays(0).output[1] = 5;
   CHECK(workloads::verify(work, state).value_or("right") ==
-        "lane 0: element 1 of array 2 is 5, expected 22 (tolerance 0; 1 of 3 elements is wrong, by 17)");
+        "lane 0: element 1 of array 2 is 5, expected 22 (tolerance 0; 1 of 3 elements is wrong, by "
+        "17); "
+        "worst error: 17, where no error is permitted, at element 1 of array 2");
 }
 
 TEST_CASE("vector_add runs in a rig on the host", "[workload]") {
