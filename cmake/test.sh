@@ -33,7 +33,7 @@ if find_toolkit; then echo "CUDA toolkit: $CUDACXX"; else echo 'no CUDA toolkit:
 
 # The Python package is tested where its build requirements are, or pip can get them.
 if ! python3 -c 'import nanobind, numpy' 2>/dev/null; then
-  python3 -m pip install --quiet --target build/python nanobind numpy >/dev/null 2>&1 </dev/null &&
+  python3 -m pip install --quiet --retries 1 --timeout 10 --target build/python nanobind numpy >/dev/null 2>&1 </dev/null &&
     export PYTHONPATH="$PWD/build/python${PYTHONPATH:+:$PYTHONPATH}"
 fi
 
