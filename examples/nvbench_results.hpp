@@ -53,11 +53,11 @@ inline std::string selected(json const& axes, std::string const& name, std::stri
 }
 
 /// The number of a summary; 0 where the state has none of that tag.
-inline double number(json const& state, std::string_view tag, std::string_view of = "value") {
+inline double number(json const& state, std::string_view tag) {
   for (auto const& each : state.at("summaries")) {
     if (each.at("tag") != tag) { continue; }
     for (auto const& part : each.at("data")) {
-      if (part.at("name") == of) { return std::stod(text_of(part.at("value"))); }
+      if (part.at("name") == "value") { return std::stod(text_of(part.at("value"))); }
     }
   }
   return 0;

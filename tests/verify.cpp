@@ -4,6 +4,7 @@
 /// refused.
 
 #include "catch.hpp"
+#include "verify_scale.hpp"
 
 #include <assay/verify.hpp>
 
@@ -18,7 +19,6 @@
 #include <numeric>
 #include <set>
 #include <span>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,33 +26,9 @@
 
 using namespace assay;
 using assay::test::contains;
-
-namespace {
-
-/// y = 2 x, by `work(n, x, y)`.
-template <class Work>
-verification of_scale(Work work, verify_options const& chosen = {}) {
-  return verify(
-      [work](setup& make, std::size_t n) {
-        auto const x = make.random<float>(n);
-        auto const y = make.output<float>(n);
-        make.expect(y, [x](std::size_t i) { return 2.0 * x.seeded(i); });
-        return [=] { work(n, x.data(), y.data()); };
-      },
-      chosen);
-}
-
-void scale(std::size_t n, float const* x, float* y) {
-  for (std::size_t i = 0; i < n; ++i) { y[i] = 2 * x[i]; }
-}
-
-std::string in_words(verification const& of) {
-  std::ostringstream text;
-  text << of;
-  return text.str();
-}
-
-}  // namespace
+using assay::test::in_words;
+using assay::test::of_scale;
+using assay::test::scale;
 
 TEST_CASE("right work passes at all sizes and values", "[verify]") {
   auto const seen = of_scale(scale);

@@ -4,6 +4,7 @@
 /// repeats it; and what is left out.
 
 #include "catch.hpp"
+#include "verify_scale.hpp"
 
 #include <assay/verify.hpp>
 
@@ -12,7 +13,6 @@
 #include <new>
 #include <numeric>
 #include <span>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -20,30 +20,14 @@
 
 using namespace assay;
 using assay::test::contains;
+using assay::test::in_words;
+using assay::test::scale;
 
 namespace {
 
-/// y = 2 x, by `work(n, x, y)`, with names.
 template <class Work>
-verification of_scale(Work work, verify_options const& chosen = {}) {
-  return verify(
-      [work](setup& make, std::size_t n) {
-        auto const x = make.named("x").random<float>(n);
-        auto const y = make.named("y").output<float>(n);
-        make.expect(y, [x](std::size_t i) { return 2.0 * x.seeded(i); });
-        return [=] { work(n, x.data(), y.data()); };
-      },
-      chosen);
-}
-
-void scale(std::size_t n, float const* x, float* y) {
-  for (std::size_t i = 0; i < n; ++i) { y[i] = 2 * x[i]; }
-}
-
-std::string in_words(verification const& of) {
-  std::ostringstream text;
-  text << of;
-  return text.str();
+verification of_named_scale(Work work, verify_options const& chosen = {}) {
+  return test::of_scale(work, chosen, true);
 }
 
 }  // namespace
@@ -104,14 +88,14 @@ TEST_CASE("a failure tells the worst error in ulps and in units of its bound, an
 TEST_CASE("messages have the names of arrays in place of their numbers", "[verify]") {
   using floats = float const*;
   CHECK_THAT(
-      of_scale([](std::size_t n, floats x, float* y) { scale(n - (n > 256), x, y); }).failure,
+      of_named_scale([](std::size_t n, floats x, float* y) { scale(n - (n > 256), x, y); }).failure,
       contains("n = 257, zeros: element 256 of y was never written, expected 0 "));
-  CHECK_THAT(of_scale([](std::size_t n, floats x, float* y) {
+  CHECK_THAT(of_named_scale([](std::size_t n, floats x, float* y) {
                scale(n, x, y);
                y[n] = 0;
              }).failure,
              contains("it wrote before or behind y;"));
-  CHECK_THAT(of_scale([](std::size_t n, floats x, float* y) {
+  CHECK_THAT(of_named_scale([](std::size_t n, floats x, float* y) {
                scale(n, x, y);
                if (n > 0) { const_cast<float*>(x)[0] += 1; }
              }).failure,
@@ -156,14 +140,15 @@ TEST_CASE("the call that repeats a failure tries what failed, and no other size"
     scale(n, x, y);
     if (n >= 256) { y[255] = 7; }
   };
-  auto const first = of_scale(in_eights, {.only = sizes{}.multiple_of(8)}).failure;
+  auto const first = of_named_scale(in_eights, {.only = sizes{}.multiple_of(8)}).failure;
   CHECK_THAT(first, contains("n = 256, zeros: element 255 of y is 7") &&
                         contains("repeat with assay::verify(..., {.seed = 1, .only = {256}})"));
-  CHECK(of_scale(in_eights, {.seed = 1, .only = {256}}).failure == first);
-  CHECK(of_scale(in_eights, {.only = sizes{256, 1000}.multiple_of(8)}).failure == first);
-  CHECK_THAT(of_scale(in_eights, {.only = {64, 1000}}).failure, contains("n = 1000, zeros: "));
+  CHECK(of_named_scale(in_eights, {.seed = 1, .only = {256}}).failure == first);
+  CHECK(of_named_scale(in_eights, {.only = sizes{256, 1000}.multiple_of(8)}).failure == first);
+  CHECK_THAT(of_named_scale(in_eights, {.only = {64, 1000}}).failure,
+             contains("n = 1000, zeros: "));
   // Options that change what runs are repeated.
-  CHECK_THAT(of_scale(in_eights, {.seed = 3, .only = {256}, .concurrent = false}).failure,
+  CHECK_THAT(of_named_scale(in_eights, {.seed = 3, .only = {256}, .concurrent = false}).failure,
              contains("(..., {.seed = 3, .only = {256}, .concurrent = false})"));
 }
 
@@ -196,7 +181,7 @@ TEST_CASE("a failure that needs calls of other sizes repeats with these", "[veri
   auto const kept_from_first = [](verify_options const& chosen) {
     std::size_t room = 0;
     int calls = 0;
-    return of_scale(
+    return of_named_scale(
                [&](std::size_t n, float const* x, float* y) {
                  room = std::max(room, n);
                  scale(n, x, y);

@@ -39,7 +39,8 @@ struct script {
   std::function<int(int rank, int variant)> doubts = [](int, int) { return 0; };
   std::function<void(int rank, int variant, int launches)> look = [](int, int, int) {};
   std::function<int(int rank)> at_once = [](int) { return 1 << 30; };
-  bool wrong = false;  ///< rank 2 has a wrong result in the second variant
+  int most_timed = 1 << 30;  ///< cells of more launches do not time each
+  bool wrong = false;        ///< rank 2 has a wrong result in the second variant
 };
 
 /// The subjects of this rank, and the launches of its looks and cells.
@@ -64,7 +65,7 @@ class scripted final : public measure::subject {
     doubts_ = how_.doubts(rank_, variant_);
     measure::cell made;
     made[measure::clock::wall] = 1e-3 * launches;  // so the weights of parts are seen
-    made.launches.assign(static_cast<std::size_t>(launches), 1e-3);
+    made.launches.assign(launches > how_.most_timed ? 0 : static_cast<std::size_t>(launches), 1e-3);
     return made;
   }
   std::optional<std::string> verify(int) override {
@@ -176,20 +177,37 @@ TEST_CASE("where one rank doubts, all ranks launch equally often and that rank d
 TEST_CASE("a cell that one rank begins in parts begins so on all ranks") {
   script how;
   how.at_once = [](int rank) { return rank == 1 ? 2 : 50; };
-  auto const said = one_subject(
-      how,
-      [](measure::subject& each) {
-        each.warm(0, 2);
-        auto const cell = each.time(0, 5);  // 2, 2 and 1 launches, of 2, 2 and 1 ms
-        cells.push_back(static_cast<int>(std::lround(1e6 * cell[measure::clock::wall])));
-        cells.push_back(static_cast<int>(cell.launches.size()));
-      },
-      [] {
-        std::string text;
-        for (int const each : cells) { text += std::to_string(each) + ' '; }
-        return text;
-      });
-  CHECK(said == std::vector<std::string>{"2 2 1 1800 5 ", "2 2 1 ", "2 2 1 "});
+  auto const said = [&] {
+    return one_subject(
+        how,
+        [](measure::subject& each) {
+          each.warm(0, 2);
+          auto const cell = each.time(0, 5);  // 2, 2 and 1 launches, of 2, 2 and 1 ms
+          cells.push_back(static_cast<int>(std::lround(1e6 * cell[measure::clock::wall])));
+          cells.push_back(static_cast<int>(cell.launches.size()));
+        },
+        [] {
+          std::string text;
+          for (int const each : cells) { text += std::to_string(each) + ' '; }
+          return text;
+        });
+  };
+  CHECK(said() == std::vector<std::string>{"2 2 1 1800 5 ", "2 2 1 ", "2 2 1 "});
+  how.most_timed = 1;  // of the last part alone
+  CHECK(said()[0] == "2 2 1 1800 0 ");
+}
+
+TEST_CASE("ranks that may wait for each other have a limit, and one alone has none") {
+  script how;
+  double patience = 0;
+  how.time = [&](int, int, measure::epoch const& now) { patience = now.patience.count(); };
+  verdict_of(assay::world::alone(), how);
+  CHECK(std::isinf(patience));
+  auto const said = job([&](assay::world const& all) {
+    verdict_of(all, how);
+    return std::to_string(patience == 0.5 * all.limit().count());
+  });
+  CHECK(said == std::vector<std::string>(3, "1"));
 }
 
 TEST_CASE("memory that runs out on one rank is met by all ranks together") {

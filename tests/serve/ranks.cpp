@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -50,27 +51,22 @@ std::vector<served_case> cases(int rank) {
   return {{"sum", work}};
 }
 
-}  // namespace
-
-TEST_CASE("a program of several ranks is served by rank 0") {
+/// What each rank returns, and last the replies to requests as assay_compare sends them to rank 0.
+std::vector<std::string> driven(int ranks, std::vector<served::words> const& requests,
+                                std::function<int(world const&)> const& serving) {
   std::array<int, 2> ends{};
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
   benchmark::reserved_port const port;
-  auto const said = benchmark::run_ranks(4, [&](int rank) {
-    if (rank == 3) {  // assay_compare
+  auto told = benchmark::run_ranks(ranks + 1, [&](int rank) {
+    if (rank == ranks) {
       ::close(ends[1]);
       served::channel with{ends[0]};
       std::string text;
       served::words got;
       (void)with.receive(got);
-      for (served::words const& asked : {served::words{"cases"},
-                                         {"build", "sum", "0", "1", "0", ""},
-                                         {"time", "0", "2"},
-                                         {"warm", "0", "13"},
-                                         {"verify", "0"},
-                                         {"verify", "1"}}) {
+      for (auto const& asked : requests) {
         (void)with.send(asked);
-        (void)with.receive(got);
+        if (with.receive(got) != served::channel::receipt::message) { break; }
         text += served::encode(got);
       }
       ::shutdown(ends[0], SHUT_RDWR);  // the process of this test has the socket too
@@ -82,12 +78,26 @@ TEST_CASE("a program of several ranks is served by rank 0") {
     } else {
       ::close(ends[1]);
     }
-    auto const all =
-        world::meet({.rank = rank, .ranks = 3, .host = "127.0.0.1", .port = port.number()});
-    return std::to_string(serve(all, 0, nullptr, cases(rank)));
+    return std::to_string(serving(
+        world::meet({.rank = rank, .ranks = ranks, .host = "127.0.0.1", .port = port.number()})));
   });
   ::close(ends[0]);
   ::close(ends[1]);
+  return told;
+}
+
+}  // namespace
+
+TEST_CASE("a program of several ranks is served by rank 0") {
+  auto const said =
+      driven(3,
+             {{"cases"},
+              {"build", "sum", "0", "1", "0", ""},
+              {"time", "0", "2"},
+              {"warm", "0", "13"},
+              {"verify", "0"},
+              {"verify", "1"}},
+             [](world const& all) { return serve(all, 0, nullptr, cases(all.rank())); });
   CHECK(said[3] ==
         "ok sum wall\nok 0 0 none\nok 0.003 nan nan nan \\e\n"
         "error rank\\s1:\\sno\\s13\\slaunches\nok\n"
@@ -114,42 +124,15 @@ TEST_CASE("served ranks take the slowest on the clock that decides, and no two h
     std::string gpu_;
   };
   auto const said = [](bool one_gpu, bool allowed) {
-    std::array<int, 2> ends{};
-    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
-    benchmark::reserved_port const port;
-    auto told = benchmark::run_ranks(3, [&](int rank) {
-      if (rank == 2) {  // assay_compare
-        ::close(ends[1]);
-        served::channel with{ends[0]};
-        std::string text;
-        served::words got;
-        (void)with.receive(got);
-        for (served::words const& asked :
-             {served::words{"build", "sum", "0", "1", "0", ""}, {"time", "0", "1"}}) {
-          (void)with.send(asked);
-          if (with.receive(got) != served::channel::receipt::message) { break; }
-          text += served::encode(got);
-        }
-        ::shutdown(ends[0], SHUT_RDWR);
-        return text;
-      }
-      ::close(ends[0]);
-      if (rank == 0) {
-        ::setenv(served::descriptor_variable, std::to_string(ends[1]).c_str(), 1);
-      } else {
-        ::close(ends[1]);
-      }
-      auto const all =
-          world::meet({.rank = rank, .ranks = 2, .host = "127.0.0.1", .port = port.number()});
-      measure::variant work;
-      work.build = [rank, one_gpu](measure::epoch const&) {
-        return std::make_unique<two_clocks>(rank, "GPU-" + std::to_string(one_gpu ? 0 : rank));
-      };
-      return std::to_string(serve(all, 0, nullptr, {{"sum", work, measure::clock::gpu}}, allowed));
-    });
-    ::close(ends[0]);
-    ::close(ends[1]);
-    return told;
+    return driven(2, {{"build", "sum", "0", "1", "0", ""}, {"time", "0", "1"}},
+                  [=](world const& all) {
+                    auto const gpu = "GPU-" + std::to_string(one_gpu ? 0 : all.rank());
+                    measure::variant work;
+                    work.build = [rank = all.rank(), gpu](measure::epoch const&) {
+                      return std::make_unique<two_clocks>(rank, gpu);
+                    };
+                    return serve(all, 0, nullptr, {{"sum", work, measure::clock::gpu}}, allowed);
+                  });
   };
   for (auto const& right : {said(false, false), said(true, true)}) {
     CHECK(right[2] == "ok 0 0 none\nok 5 3 nan nan \\e 20\n");

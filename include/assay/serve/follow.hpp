@@ -72,7 +72,9 @@ class follower {
       auto now = epoch_of(rest);
       now.arrive = [this] { arrive(true); };
       now.shares_gpu = options_.ranks_share_gpus;
-      now.patience = all_.limit() / 2;  // so that the reply of a rank that waits comes in time
+      if (all_.ranks() > 1) {
+        now.patience = all_.limit() / 2;  // so that the reply of a rank that waits comes in time
+      }
       auto made = of.build(now);
       if (!made) { throw std::runtime_error("its build function returned no subject"); }
       made->finish_building();
