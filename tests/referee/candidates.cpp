@@ -546,8 +546,14 @@ std::map<std::string, work> honest() {
     of.run();
     if (!std::exchange(is_first, false)) { return; }
     auto const mark = this_file().parent_path() / "started";
+    int ends[2];
+    if (::pipe(ends) != 0) { return; }
     if (auto const child = ::fork(); child != 0) {
+      ::close(ends[1]);
       ::waitpid(child, nullptr, 0);
+      char none = 0;
+      (void)!::read(ends[0], &none, 1);  // ends once the last process has closed the other end
+      ::close(ends[0]);
       return;
     }
     ::setsid();
