@@ -43,6 +43,7 @@ def filtered(page):
         text, target = found.groups()
         if target is None or target.startswith("http"):
             return found[0]
+        text = " ".join(text.split())  # Doxygen ends a link with its line
         name, _, anchor = target.partition("#")
         file = (page.parent / name).resolve() if name else page
         if file in PAGES:

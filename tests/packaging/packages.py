@@ -107,8 +107,9 @@ class Packages:
         spack = client("spack", pathlib.Path(os.environ.get("SPACK_ROOT", "/nowhere")) / "bin")
         options = [spack, "-C", self.scratch / "spack_configuration"]
         configuration = self.scratch / "spack_configuration"
-        configuration.mkdir()
-        (configuration / "repos.yaml").write_text(f"repos:\n  - {self.clone / 'packaging/spack'}\n")
+        configuration.mkdir(exist_ok=True)
+        entry = "assay: " if int(run(spack, "--version").split(".")[0]) >= 1 else "- "
+        (configuration / "repos.yaml").write_text(f"repos:\n  {entry}{self.clone / 'packaging/spack'}\n")
         run(*options, "install", f"assay{variants}")
         prefix = run(*options, "location", "-i", f"assay{variants}").strip().splitlines()[-1]
         try:

@@ -4,6 +4,11 @@ import re
 
 from spack.package import *
 
+try:
+    from spack_repo.builtin.build_systems.cmake import CMakePackage  # Spack 1.0 and newer
+except ImportError:
+    pass  # before, spack.package has it
+
 CHECKOUT = os.path.realpath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4))
 
 
@@ -13,8 +18,8 @@ def checkout_version():
 
 
 class Assay(CMakePackage):
-    """Which of two kernels is faster: a verdict with a measured error rate. This recipe builds what is committed on
-    the branch main of the checkout that it lies in."""
+    """Which of two kernels is faster: a verdict with a measured error rate. This recipe builds what is committed on the
+    branch main of the checkout that it lies in."""
 
     git = "file://" + CHECKOUT
 
