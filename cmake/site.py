@@ -112,6 +112,8 @@ def build(site):
     wrong = [line for line in done.stderr.splitlines() if ".md:" in line and "warning" in line]
     if done.returncode != 0:
         wrong.append(done.stderr[-2000:])
+    found = "".join(each.read_text() for each in (site / "search").glob("*.js"))
+    wrong += [f"the search finds no {name}" for name in ("Quickstart", "compare_all") if f"['{name}'" not in found]
     return wrong + list(broken_links(site))
 
 

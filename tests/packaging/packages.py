@@ -8,6 +8,7 @@ VCPKG_INSTALLATION_ROOT, spack in SPACK_ROOT, CPM.cmake in CPM_FILE. With --inst
 The recipes build the checkout that they lie in, so they work on a clone: no way leaves a file in this tree.
 """
 import argparse
+import functools
 import os
 import pathlib
 import re
@@ -46,16 +47,21 @@ def client(name, *folders):
 class Packages:
     def __init__(self, scratch, install):
         self.scratch, self.install = scratch, install
-        self.clone = scratch / "clone"
+        self.consumer = root / "packaging/conan/test_package"
+
+    @functools.cached_property
+    def clone(self):
+        """A checkout with a branch main and all files of this tree."""
+        clone = self.scratch / "clone"
         for path in files(root):
-            copy = self.clone / path.relative_to(root)
+            copy = clone / path.relative_to(root)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, copy)
-        git = ["git", "-C", self.clone, "-c", "user.name=test", "-c", "user.email=test@example.com"]
+        git = ["git", "-C", clone, "-c", "user.name=test", "-c", "user.email=test@example.com"]
         run(*git, "init", "-q", "-b", "main")
         run(*git, "add", "-A")
         run(*git, "commit", "-q", "-m", "All")
-        self.consumer = self.clone / "packaging/conan/test_package"
+        return clone
 
     def told(self, output):
         """The program ran with this version, and printed a report."""
