@@ -77,7 +77,10 @@ class Packages:
 
     def find_conan(self):
         try:
-            return client("conan")
+            found = client("conan")
+            if "version 1" in run(found, "--version"):
+                raise Missing("no conan 2")
+            return found
         except Missing:
             if not self.install:
                 raise
