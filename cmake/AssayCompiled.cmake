@@ -2,11 +2,15 @@
 # assay::compiled: the definitions of the doors, compiled once. A program that links it instead of assay::assay
 # compiles in a fraction of the time. What needs an optional package has a library of its own: a program links
 # assay::compiled_cli for assay::cli, assay::compiled_sqlite for assay::sqlite, assay::compiled_cupti for assay::cupti,
-# and assay::compiled_trace_stats for the program of that name. Each library is built where something links it, and is
-# part of `install` where it was built.
+# and assay::compiled_trace_stats for the program of that name. Each library is built where something links it, or
+# with ASSAY_LIBRARIES, and is part of `install` where it was built.
 function(assay_add_compiled name)
   cmake_parse_arguments(PARSE_ARGV 1 of "" "" "SOURCES;LINKS")
-  add_library(assay_${name} STATIC EXCLUDE_FROM_ALL ${of_SOURCES})
+  set(if_linked EXCLUDE_FROM_ALL)
+  if(ASSAY_LIBRARIES)
+    set(if_linked "")
+  endif()
+  add_library(assay_${name} STATIC ${if_linked} ${of_SOURCES})
   add_library(assay::${name} ALIAS assay_${name})
   target_link_libraries(assay_${name} PUBLIC ${of_LINKS})
   set_target_properties(assay_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)

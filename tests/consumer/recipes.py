@@ -138,7 +138,7 @@ class Recipes:
         self.build(engine, *arguments)
         prefix = self.scratch / f"{name}_prefix"
         run(self.cmake, "--install", engine / "build", "--prefix", prefix)
-        user = self.project(f"{name}_user", self.found.replace("find_package(assay 0.2", "find_package(engine").replace(
+        user = self.project(f"{name}_user", re.sub(r"find_package\(assay [\d.]+", "find_package(engine", self.found).replace(
             "assay::assay", "engine::engine"), **{"app.cu": PROGRAM + "\nint engine();\nint const both = engine();\n"})
         self.build_and_run(user, f"-DCMAKE_PREFIX_PATH={prefix};{self.prefix}")
 
@@ -168,7 +168,7 @@ def main():
         return
     recipes.add_subdirectory()
     recipes.no_cmake()
-    recipes.downstream("engine", "find_package(assay 0.2 REQUIRED)", f"-DCMAKE_PREFIX_PATH={recipes.prefix}")
+    recipes.downstream("engine", "find_package(assay REQUIRED)", f"-DCMAKE_PREFIX_PATH={recipes.prefix}")
     recipes.downstream("fetched_engine", "set(ASSAY_INSTALL ON)\n" + recipe("fetch_content"),
                        f"-DASSAY_REPOSITORY={recipes.clone}")
 

@@ -15,8 +15,9 @@ NAME = re.compile(r"(?<![\w:])(?:assay|mr|submit|copy|transfer|comm|trace|report
                   r"::((?:\w+::)*\w+)")
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]+)")
 FOREIGN = {"--build", "--install", "--prefix", "--preset", "--type", "--include-json", "--fresh", "--local",
-           "--nodes", "--ntasks-per-node", "--gpus-per-node", "--nnodes", "--rdzv-backend", "--rdzv-endpoint"}
-# of cmake, nsys, git, Slurm, torchrun
+           "--nodes", "--ntasks-per-node", "--gpus-per-node", "--nnodes", "--rdzv-backend", "--rdzv-endpoint",
+           "--component", "--overlay-ports"}
+# of cmake, nsys, git, Slurm, torchrun, vcpkg
 
 
 def words_of(*globs):
@@ -52,7 +53,8 @@ def main():
     options = words_of("examples/**/*.[hc]pp", "examples/**/*.cu*", "cmake/*", "benchmarks/*", "include/assay/cli/*.hpp",
                        "include/assay/profile/*.hpp")
     wrong = 0
-    for document in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]:
+    for document in [root / "README.md", root / "CONTRIBUTING.md", root / "AGENTS.md",
+                     *sorted((root / "docs").glob("*.md"))]:
         whole = document.read_text()
         text = RESULTS.sub("", whole)
         found = list(broken_links(document, whole))

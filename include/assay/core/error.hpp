@@ -18,7 +18,7 @@ inline std::string cuda_version_text(int code) {
   return std::to_string(code / 1000) + "." + std::to_string(code % 1000 / 10);
 }
 
-/// A CUDA runtime call that failed: its code, and `file:line: name: text` as `what()`.
+/// A CUDA runtime call that failed: its code; `what()` has file, line, the error's name and text.
 class cuda_error : public std::runtime_error {
  public:
   explicit cuda_error(cudaError_t code,
