@@ -149,10 +149,17 @@ class session {
     }
     if (!of.command.empty()) { check(of.command, of.command); }
     auto const& all = in_.commits();
-    asked_ = {{"good", all.front().hash}, {"bad", all.back().hash}, {"build", of.build},
-              {"program", of.program},    {"command", of.command},  {"case", of.one_case},
-              {"margin", margin_},        {"alpha", alpha_},        {"max_seconds", of.max_seconds},
-              {"options", options()}};
+    asked_ = {{"good", all.front().hash},
+              {"bad", all.back().hash},
+              {"build", of.build},
+              {"program", of.program},
+              {"command", of.command},
+              {"case", of.one_case},
+              {"margin", margin_},
+              {"alpha", alpha_},
+              {"max_seconds", of.max_seconds},
+              {"options", options()},
+              {"measure_equal", of.measure_equal}};
     std::ostringstream key;
     key << std::hex << examples::number_of(asked_.dump());
     steps_ = in_.folder() / key.str();
@@ -164,7 +171,8 @@ class session {
     auto const last = in_.commits().size() - 1;
     std::cerr << last << " commits after GOOD; at most "
               << examples::bisection::most_decisions(last) << " comparisons of at most "
-              << report::duration(of_.max_seconds) << "; state: " << file_ << std::endl;
+              << report::duration(of_.max_seconds) << "; state: " << fs::proximate(file_).string()
+              << std::endl;
     examples::bisection search{last, margin_, alpha_, [&](std::size_t i) { return build(i); },
                                [&](auto control, auto commit, double margin, double alpha) {
                                  return judge(control, commit, margin, alpha);
@@ -319,7 +327,8 @@ class session {
       throw std::invalid_argument(file_ + " is no state of a bisection: remove it");
     }
     std::cerr << "going on after " << log_.size()
-              << " comparisons of an earlier run; to begin again, remove " << file_ << std::endl;
+              << " comparisons of an earlier run; to begin again, remove "
+              << fs::proximate(file_).string() << std::endl;
   }
 
   report::document saved() const {
@@ -382,7 +391,8 @@ class session {
         << report::duration(seconds) << ", " << equal << " more by equal machine code; "
         << all.size() - 1 << " commits after GOOD " << all[0].text()
         << ".\n  All answers are right together with " << report::percent(1 - alpha_) << ".\n"
-        << "  assay_report " << (steps_ / "*.json").string() << " shows the comparisons.\n";
+        << "  assay_report " << fs::proximate(steps_ / "*.json").string()
+        << " shows the comparisons.\n";
     return out.str();
   }
 

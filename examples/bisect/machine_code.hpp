@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -62,6 +63,43 @@ inline bool is_program(std::filesystem::path const& file) {
          (head[16] == 2 || head[16] == 3);
 }
 
+/// What the host of a program with device code does, wherever its data lie: their addresses follow
+/// from the size of the device's code, which has paths in it. Instructions, constants, initial
+/// values, and pointers to what stands before the device's code, such as functions in tables.
+template <class Run>
+std::string host_code(std::string const& program, Run const& run) {
+  std::istringstream lines{run({"objdump", "-d", "--no-show-raw-insn", "--no-addresses", program})};
+  std::string all;
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(std::min(line.find('#'), line.size()));
+    if (auto const at = line.find("(%rip)"); at != line.npos) {
+      auto const from = line.find_last_of(" ,*:", at) + 1;
+      line.erase(from, at - from);
+    }
+    all += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  }
+  if (all.empty()) { return {}; }
+  for (char const* section : {".rodata", ".data"}) {
+    run({"objcopy", "-O", "binary", "-j", section, program, program + ".part"});
+    all += bytes_of(program + ".part");
+    std::filesystem::remove(program + ".part");
+  }
+  auto const sections = run({"readelf", "-SW", program});
+  std::istringstream entry{sections.substr(std::min(sections.find(".nv_fatbin"), sections.size()))};
+  std::string name, type, address;
+  entry >> name >> type >> address;
+  auto const number = [](std::string const& text) {
+    return std::strtoull(text.c_str(), nullptr, 16);
+  };
+  std::istringstream relocations{run({"readelf", "-rW", program})};
+  for (std::string line; std::getline(relocations, line);) {
+    auto const target = line.substr(line.find_last_of(' ') + 1);
+    bool const before = line.find("_RELATIVE") != line.npos && number(target) < number(address);
+    all += before ? target + '\n' : "";
+  }
+  return all;
+}
+
 /// The code of all executables and shared libraries below a folder, for comparison alone: the
 /// host's without symbols, line numbers and the identity of the build, the device's as SASS and
 /// PTX. The bytes of the device's code stand for it without `cuobjdump`, and whole files without
@@ -93,11 +131,15 @@ inline std::string machine_code(std::filesystem::path const& folder, std::string
     if (device.find("Function : ") == device.npos) { device.clear(); }
     std::vector<std::string> strip{"objcopy", "--strip-all", "-R", ".note.gnu.build-id",
                                    "-R",      ".comment",    "-R", ".gnu_debuglink"};
-    if (!device.empty()) { strip.insert(strip.end(), {"-R", ".nv_fatbin"}); }
     strip.insert(strip.end(), {each.string(), scratch.string() + ".o"});
     run(strip);
     auto host = bytes_of(scratch.string() + ".o");
     if (host.empty()) { host = bytes_of(each); }
+    if (!device.empty()) {
+      if (auto const moved = host_code(scratch.string() + ".o", run); !moved.empty()) {
+        host = moved;
+      }
+    }
     fs::remove(scratch.string() + ".o");
     all += each.lexically_relative(folder).string() + ' ' +
            std::to_string(number_of(without_commit(host, hash))) + ' ' +

@@ -87,7 +87,7 @@ class repository {
     auto const place = tree(index, command);
     fs::path const done{place.string() + ".built"}, failed{place.string() + ".failed"},
         log{place.string() + ".log"};
-    if (fs::exists(failed)) { return {"does not build, see " + log.string()}; }
+    if (fs::exists(failed)) { return {"does not build, see " + fs::proximate(log).string()}; }
     if (!fs::exists(done)) {
       std::cerr << "building " << all_[index].text() << std::endl;
       auto const begin = std::chrono::steady_clock::now();
@@ -125,7 +125,8 @@ class repository {
   static std::string resolved(std::string const& what, std::string const& revision) {
     auto const hash = line_of({"rev-parse", "--verify", "--quiet", revision + "^{commit}"});
     if (hash.empty()) {
-      throw std::invalid_argument(what + ": '" + revision + "' names no commit");
+      throw std::invalid_argument(what + ": '" + revision +
+                                  "' names no commit here (a shallow clone lacks most)");
     }
     return hash;
   }

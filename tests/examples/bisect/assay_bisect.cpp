@@ -62,6 +62,9 @@ class repository {
                  " --build 'echo build >> ../../../../builds; ! grep -q broken time'"
                  " --command 'cat time' --metric 'ms=([0-9.]+)' --metric-unit ms");
   }
+  void write(char const* name, std::string const& text) const {
+    std::ofstream{own_ / name} << text;
+  }
   auto builds() const {
     auto const all = assay::test::content(own_ / "builds");
     return std::ranges::count(all, '\n');
@@ -121,12 +124,10 @@ TEST_CASE("an interrupted bisection goes on from its answers") {
   if (bisect.empty()) { return; }
   repository const here{slower_from(3)};
   // A judge that gives up at the third comparison, as if the machine had gone down.
-  auto const compare = fs::path{bisect}.parent_path().parent_path() / "assay_compare";
-  auto const beside = fs::path{bisect}.parent_path() / "assay_compare";
-  auto const real = (fs::exists(beside) ? beside : compare).string();
+  auto const real = (fs::path{bisect}.parent_path() / "assay_compare").string();
   here.shell(
-      "printf '#!/bin/sh\\ncase \"$*\" in *--list*) ;; *) echo x >> ../calls;; esac\\n"
-      "[ \"$(grep -c x ../calls)\" = 3 ] && { kill -INT $PPID; sleep 60; }\\n"
+      "printf '#!/bin/sh\\ncase \"$*\" in *--list*) ;; *) echo x >> ../calls\\n"
+      "[ \"$(grep -c x ../calls)\" = 3 ] && { kill -INT $PPID; sleep 60; };; esac\\n"
       "exec \"%s\" \"$@\"\\n' '" +
       real + "' > ../judge && chmod +x ../judge && touch ../calls");
   auto const cut =
@@ -174,6 +175,30 @@ TEST_CASE("what cannot be bisected is one line and an exit code") {
   CHECK_THAT(nowhere.err, contains("in no git repository"));
 }
 
+TEST_CASE("a case of a program that calls assay::serve is bisected, where commits have it") {
+  if (bisect.empty()) { return; }
+  // Each commit names its program: "small" has one case, and "small_slow" takes 5 % longer.
+  repository const here{{"small", "small", "none", "small_slow", "small_slow"}};
+  here.write("build.sh",
+             "ln -s '" ASSAY_SERVED_PROGRAM
+             "' small; ln -s small small_slow; ln -s /bin/true none\n"
+             "printf '#!/bin/sh\\ncd \"${0%%/*}\"; exec ./%s \"$@\"\\n' $(cat time) > bench\n"
+             "chmod +x bench\n");
+  auto const run = [&](std::string const& name) {
+    return here.shell("'" + bisect + "' good HEAD --case " + name +
+                      " --program bench --build 'sh ../../../../build.sh'");
+  };
+  auto const what = run("works");
+  INFO(what.out << what.err);
+  CHECK(what.code == 5);
+  CHECK_THAT(what.out, contains("CANNOT TELL: the slow-down is in one of 2 commits") &&
+                           contains("cannot be compared: ") &&
+                           contains("does not call assay::serve"));
+  auto const missing = run("nothing");
+  CHECK(missing.code == 2);
+  CHECK_THAT(missing.err, contains("unknown case 'nothing'"));
+}
+
 TEST_CASE("commits that leave the machine code as it is are not measured") {
   if (bisect.empty()) { return; }
   if (std::system("c++ --version > /dev/null 2>&1 && objcopy --version > /dev/null 2>&1") != 0) {
@@ -190,11 +215,53 @@ TEST_CASE("commits that leave the machine code as it is are not measured") {
   }
   REQUIRE(here.shell(commits + "git tag good HEAD~8").code == 0);
   auto const what = here.shell("'" + bisect +
-                               "' good HEAD --build 'c++ -g $PWD/x.cpp -o x' --command ./x "
+                               "' good HEAD --build 'c++ -g \"$PWD/x.cpp\" -o x' --command ./x "
                                "--metric 'ms=([0-9.]+)'");
   INFO(what.out << what.err);
   CHECK(what.code == 0);
   CHECK_THAT(what.out, contains("(change 6)") && contains("3 more by equal machine code"));
+}
+
+TEST_CASE("device code of another size moves data, and changes no instruction of the host") {
+  if (std::system(
+          "{ c++ --version && objdump --version && readelf --version; } > /dev/null 2>&1") != 0) {
+    return;
+  }
+  assay::test::folder const here{"assay machine code"};
+  auto const write = [&](fs::path const& path, std::string const& text) {
+    std::ofstream{path} << text;
+  };
+  // It stands for NVIDIA's, and says which kernels there are.
+  fs::create_directory(here / "bin");
+  write(here / "bin/cuobjdump",
+        "#!/bin/sh\necho Function : f; echo .loc $$; cat '" + (here / "sass").string() + "'\n");
+  fs::permissions(here / "bin/cuobjdump", fs::perms::owner_all);
+  std::string const path = std::getenv("PATH");
+  ::setenv("PATH", ((here / "bin").string() + ":" + path).c_str(), 1);
+  auto const code = [&](std::string const& flags, std::string const& sass = "EXIT ;") {
+    auto const tree = here / "tree";
+    fs::remove_all(tree);
+    fs::create_directory(tree);
+    write(here / "sass", sass);
+    write(tree / "x.cpp",
+          "__attribute__((section(\".nv_fatbin\"), used)) char const device[SIZE] = {1};\n"
+          "int value = VALUE; int f(int x) { return x + value; } int g(int x) { return x - ONE; }\n"
+          "int (*const table[])(int) = {FIRST, SECOND};\n"
+          "int main(int argc, char**) { return table[argc % 2](argc); }\n");
+    auto const call = "cd '" + tree.string() +
+                      "' && c++ -O1 -fPIE -pie -DSIZE=99 -DVALUE=3 -DONE=1 -DFIRST=f -DSECOND=g " +
+                      flags + " x.cpp -o x 2> log";
+    REQUIRE(std::system(call.c_str()) == 0);
+    return assay::examples::machine_code(tree, "0123456789abcdef0123456789abcdef01234567");
+  };
+  auto const first = code("");
+  CHECK(first.starts_with("x "));
+  CHECK(code("-USIZE -DSIZE=30001 -g") == first);
+  CHECK(code("", "NOP ;") != first);
+  CHECK(code("-UVALUE -DVALUE=4") != first);
+  CHECK(code("-UONE -DONE=2") != first);
+  CHECK(code("-UFIRST -USECOND -DFIRST=g -DSECOND=f") != first);
+  ::setenv("PATH", path.c_str(), 1);
 }
 
 TEST_CASE("text that tells commits apart is left out of machine code") {
