@@ -291,7 +291,21 @@ def _add_declarations() -> None:
     import numpy
 
     def dtype_name(of) -> str:
-        return of if isinstance(of, str) else getattr(of, "name", None) or numpy.dtype(of).name
+        """Of a name, a type of torch, or what NumPy takes as a type."""
+        name = str(of).removeprefix("torch.")
+        return name if isinstance(of, str) or name != str(of) else numpy.dtype(of).name
+
+    def as_numpy(self) -> numpy.ndarray:
+        """The elements, on the host. Those of bfloat16 need the package ml_dtypes."""
+        values, is_bfloat16 = self._numpy()
+        if not is_bfloat16:
+            return values
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise TypeError("Array.numpy: NumPy has no bfloat16: `pip install ml_dtypes`, or take the array by "
+                            "torch.from_dlpack") from None
+        return values.view(ml_dtypes.bfloat16)
 
     def random(self, shape, dtype="float32", range=None) -> Array:
         """An input of random numbers, uniform in a range."""
@@ -327,6 +341,7 @@ def _add_declarations() -> None:
 
     for each in (random, inout, output, zeros, scratch, expect):
         setattr(Setup, each.__name__, each)
+    Array.numpy = as_numpy
 
 
 _add_declarations()
