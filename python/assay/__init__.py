@@ -39,6 +39,12 @@ class _Result(types.SimpleNamespace):
     """A part of a result: the fields of the JSON files that the library writes."""
 
 
+def _as_html(text: str) -> str:
+    """A report for a notebook: what it says first is bold, and long lines wrap."""
+    bold = re.sub(r"^[^:\n]+", r"<b>\g<0></b>", html.escape(text.rstrip()))
+    return f'<pre style="white-space: pre-wrap">{bold}</pre>'
+
+
 class _Report:
     """A result with its fields and its text."""
 
@@ -61,7 +67,7 @@ class _Report:
         return self._text
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self._short)}</pre>"
+        return _as_html(self._short)
 
 
 class Comparison(_Report):
@@ -110,6 +116,9 @@ class Verification:
         return self._text
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return _as_html(self._text if self._right else f"wrong: {self._text}")
 
 
 def _parameters(of: Callable) -> list[str]:
