@@ -73,8 +73,8 @@ def main():
     found, _ = compared(1 << 20, 1 << 20)
     seconds = found.variants[0].seconds
     figures["short"] = {"verdict": found.verdict, "clock": found.primary_clock,
-                        **{f"{clock}_us": median and 1e6 * median for clock, median in (
-                            ("gpu", seconds.gpu.median), ("submit", seconds.submit.median))}}
+                        **{f"{clock}_us": 1e6 * median for clock, median in (
+                            ("gpu", seconds.gpu.median), ("submit", seconds.submit.median)) if median is not None}}
     figures["equal"] = trials(5 if options.quick else 100, ELEMENTS)
     figures["equal"]["false"] = sum(figures["equal"]["verdicts"].get(each, 0) for each in ("FASTER", "SLOWER"))
     figures["less"] = trials(2 if options.quick else 20, int(0.98 * ELEMENTS))
