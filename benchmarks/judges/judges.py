@@ -34,12 +34,12 @@ STATUS = {"SLOW": "slower", "FAST": "faster", "SAME": "same", "AMBG": "undecided
 VERDICT = {"SLOWER": "slower", "FASTER": "faster", "EQUIVALENT": "same", "INCONCLUSIVE": "undecided", "UNPROVEN": "undecided"}
 THRESHOLD = 0.01
 SETTINGS = {
-    "assay": "compare with its defaults: factories, margin 1 %, alpha 5 %",
-    "assay, sign": "the same with run_until_sign",
-    "nvbench robust": "nvbench_compare_robust.py with its defaults, one run of each program with " + " ".join(NVBENCH),
-    "nvbench old": "nvbench_compare.py on the same two files",
+    "assay": "`compare` with its defaults: factories, margin 1 %, alpha 5 %",
+    "assay, sign": "the same with `run_until_sign`",
+    "nvbench robust": f"`nvbench_compare_robust.py` with its defaults, one run of each program with `{' '.join(NVBENCH)}`",
+    "nvbench old": "`nvbench_compare.py` on the same two files",
     "Mann-Whitney": "two-sided, p < 0.05, on the launches in the same two files",
-    "do_bench": f"triton.testing.do_bench with its defaults, medians, threshold {THRESHOLD:.0%}",
+    "do_bench": "`triton.testing.do_bench` with its defaults, medians, threshold 1 %",
 }
 
 
