@@ -112,6 +112,7 @@ int main(int argc, char** argv) {
         figures["rows"] = report::document::array();
         for (int i = 0; i < count; ++i) {
           for (bool const until_sign : {false, true}) {
+            if (until_sign && i > 0) { continue; }  // of equal work it takes all epochs
             figures["rows"].push_back(judged(chosen.place, kind, extra, until_sign));
             std::printf("%s\n", figures["rows"].back().dump().c_str());
           }
@@ -125,7 +126,7 @@ int main(int argc, char** argv) {
       {{"--kind", "NAME", "of judged.cu", [&](std::string const& text) { name = text; }},
        {"--extra", "X", "0.01 for 1 % more work",
         [&](std::string const& text) { extra = std::stod(text); }},
-       {"--count", "N", "comparisons of both ways (1)",
+       {"--count", "N", "comparisons by default, beside one until a sign (1)",
         [&](std::string const& text) { count = std::stoi(text); }},
        {"--truth", "", "measures the slow-down apart", [&](std::string const&) { truth = true; }}});
 }

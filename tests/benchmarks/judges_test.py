@@ -69,8 +69,7 @@ import json, pathlib, sys
 words = sys.argv[1:]
 extra, count = (float(words[words.index(each) + 1]) for each in ("--extra", "--count"))
 rows = [{{"outcome": {{0: "EQUIVALENT", 0.003: "INCONCLUSIVE"}}.get(extra, "SLOWER"), "ratio": 1 + extra, "low": 1, "high": 1,
-          "reason": "", "launch_seconds": 1e-5, "call_seconds": 0.25, "how": how}} for _ in range(int(count))
-        for how in ("default", "sign")]
+          "reason": "", "launch_seconds": 1e-5, "call_seconds": 0.25, "how": how}} for how in ["default"] * int(count) + ["sign"]]
 found = {{"rows": rows, **({{"truth": [extra]}} if "--truth" in words else {{}})}}
 pathlib.Path(words[words.index("--json") + 1]).write_text(json.dumps({{
     "figures": found, "environment": {{"device": "a GPU", "commit": "0123456"}}}}))
@@ -143,7 +142,7 @@ class Judges(unittest.TestCase):
         figures = before["figures"]
         self.assertEqual(figures["runs"][0]["device"], "a GPU")
         self.assertEqual(figures["kinds"]["cub_sum"]["truth"]["0.01"], [0.01])
-        for judge, pairs in (("assay", 2 * judges.REPEATED), ("nvbench robust", 2), ("do_bench", 2)):
+        for judge, pairs in (("assay", 2 * judges.REPEATED), ("assay, sign", 2), ("nvbench robust", 2), ("do_bench", 2)):
             found = figures["judges"][judge]
             self.assertEqual(found["equal"], {"pairs": pairs, "false": 0, "undecided": 0}, judge)
             self.assertEqual(found["slower"][2], {"extra": 0.03, "pairs": pairs // 2, "found": pairs // 2, "wrong_sign": 0,
