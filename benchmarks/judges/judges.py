@@ -242,8 +242,9 @@ def measure(programs, path, rounds, minutes):
         figures["rows"] += [{**each, "run": len(figures["runs"])} for each in rows]
         figures["done"].append(name)
         save(path, figures)
+        said = collections.Counter(f"{each['judge']} {each['answer']}" for each in rows)
         print(f"{time.monotonic() - begin:5.0f} s  {name}: "
-              + ", ".join(f"{each['judge']} {each['answer']}" for each in rows), flush=True)
+              + ", ".join(f"{count} {each}" for each, count in said.items()), flush=True)
     return left
 
 
