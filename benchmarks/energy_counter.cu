@@ -86,8 +86,17 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
     figures["step_seconds"].push_back(seen.seconds[i] - seen.seconds[i - 1]);
     figures["step_joules"].push_back(seen.joules[i] - seen.joules[i - 1]);
   }
+  for (char const* name : {"step_seconds", "step_joules"}) {
+    auto const all = stats::summarise(figures[name]);
+    std::printf("%s: %.4g to %.4g, median %.4g\n", name, all.min, all.max, all.median);
+  }
+  double const interval = stats::summarise(figures["step_seconds"]).median;
   std::mt19937 random{std::random_device{}()};
   for (auto const& [seconds, extra] : {std::pair{0.2, 0.0}, {0.2, 0.02}, {0.5, 0.0}, {0.5, 0.02}}) {
+    if (seconds < 5 * interval) {
+      std::printf("cells of %.1f s: the counter changes too rarely for them\n", seconds);
+      continue;
+    }
     auto const energy = [&](double work) {
       auto const in = run(chosen.place, work, launches(seconds));
       return std::log(in.per_launch * (in.joules.back() - in.joules[0]) /
@@ -109,10 +118,6 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
     }
     std::printf("cells of %.1f s, %.0f %% more work: more energy in %d of %d, less in %d\n",
                 seconds, 100 * extra, more, trials, less);
-  }
-  for (char const* name : {"step_seconds", "step_joules"}) {
-    auto const all = stats::summarise(figures[name]);
-    std::printf("%s: %.4g to %.4g, median %.4g\n", name, all.min, all.max, all.median);
   }
 }
 
