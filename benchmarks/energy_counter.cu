@@ -107,9 +107,9 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
     for (int trial = 0; trial < trials; ++trial) {
       std::vector<double> effects;
       while (static_cast<double>(effects.size() + 1) * 2 * seconds <= 10) {
-        double const first = random() % 2 == 0 ? 0 : extra;
-        double const a = energy(1 + first), b = energy(1 + extra - first);
-        effects.push_back(first > 0 ? a - b : b - a);
+        bool const swapped = random() % 2 == 0;
+        double const a = energy(swapped ? 1 + extra : 1), b = energy(swapped ? 1 : 1 + extra);
+        effects.push_back(swapped ? a - b : b - a);
       }
       auto const effect = stats::classify(effects, 0.01, 0.05).effect;
       more += effect.low > 0;
