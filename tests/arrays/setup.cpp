@@ -468,7 +468,7 @@ TEST_CASE("a temporary container moves into the setup", "[arrays]") {
   auto const y = make.inout(std::vector<float>(3, 2.5F));
   auto const rows = make.inout(std::array<double, 6>{1, 2, 3, 4, 5, 6}, matrix{2, 3, 4});
   auto const other = make.from(std::vector<int>(3, 7));  // at other memory than the first
-  make.expect(y, [=](std::size_t i) { return y.seeded(i) + x.seeded(i); });
+  make.expect(y, [=](std::size_t i) { return y.seeded(i) + static_cast<float>(x.seeded(i)); });
   make.expect(rows, [=](std::size_t row, std::size_t i) { return 2 * rows.seeded(row, i); });
   auto const run = [&] {
     for (std::size_t i = 0; i < 3; ++i) { y.data()[i] += static_cast<float>(x.data()[i]); }
