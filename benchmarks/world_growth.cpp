@@ -73,9 +73,10 @@ class crowd final : public detail::transport {
     }
   }
 
-  std::vector<std::string> gather(detail::verb which, std::string_view bytes) override {
+  std::vector<std::string> gather(detail::verb which, std::string_view bytes,
+                                  std::string_view before) override {
     ++gathers_;
-    for (auto const& each : stars_) { (void)each->gather(which, bytes); }
+    for (auto const& each : stars_) { (void)each->gather(which, bytes, before); }
     return {};
   }
   std::string broadcast(detail::verb which, std::string_view) override {

@@ -10,6 +10,7 @@ A part stands between `<!-- generated: NAME ARGUMENTS -->` and `<!-- end of NAME
   figures [FILE...]        tables of FIGURES below, from benchmarks/results/*.json; of these results, or of all
   headline                 the table HEADLINE below: a few figures, each with its device, date, commit and age
   reason FILE              a table and a paragraph from benchmarks/results/FILE.json, a result of all_reduce_reason
+  judges FILE              tables of what judges said, from benchmarks/results/FILE.json, a result of benchmarks/judges
 
 The age of a figure is the number of commits since its first measurement. --check leaves ages alone, since every
 commit changes them.
@@ -624,8 +625,45 @@ def reason(results, folder, name):
     return f"{text}\n{textwrap.fill(words, 120)}\n"
 
 
+def judges(results, folder, name):
+    """What each judge said of the same pairs, with its settings, and what the pairs are."""
+    file = results / f"{name}.json"
+    if not file.exists():
+        return NOTHING_YET
+    found = json.loads(file.read_text())["figures"]
+    said = {judge: each for judge, each in found["judges"].items() if each["equal"]["pairs"]}
+    extras = [each["extra"] for each in next(iter(said.values()))["slower"]]
+
+    def share(extra):
+        return f"{100 * extra:g} %"
+
+    def counted(count, each):
+        text = f"{count} of {each['pairs']}"
+        return text + (f", {each['undecided']} undecided" if each["undecided"] else "") + (
+            f", {each['wrong_sign']} faster" if each.get("wrong_sign") else "")
+
+    def seconds(value):
+        return "" if value is None else f"{value:.2f} s"
+
+    def rows(*cells_of_rows):
+        return "".join("| " + " | ".join(cells) + " |\n" for cells in cells_of_rows)
+
+    titles = ["judge", "false, of equal pairs", *(f"{share(extra)} more work found" for extra in extras),
+              "median time", "longest", "median as a command"]
+    text = rows(titles, ["---"] * len(titles), *(
+        [judge, counted(each["equal"]["false"], each["equal"]), *(counted(row["found"], row) for row in each["slower"]),
+         *(seconds(each[key]) for key in ("median_seconds", "max_seconds", "median_command_seconds"))]
+        for judge, each in said.items()))
+    text += "\n" + "".join(f"- {judge}: {each['settings']}.\n" for judge, each in said.items())
+    titles = ["work", "time", *(f"true slow-down by {share(extra)}" for extra in extras)]
+    return f"{text}\n" + rows(titles, ["---"] * len(titles), *(
+        [f"`{kind}`", f"{1e6 * each['seconds']:.1f} us",
+         *(f"{100 * sum(truth) / len(truth):.2f} %" if (truth := each["truth"].get(str(extra))) else "" for extra in extras)]
+        for kind, each in found["kinds"].items()))
+
+
 RENDERERS = {"report": report, "excerpt": excerpt, "source": source, "figures": figures, "headline": headline,
-             "reason": reason}
+             "reason": reason, "judges": judges}
 
 
 def filled(text, results, folder=""):

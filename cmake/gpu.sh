@@ -113,6 +113,11 @@ benchmark_all() {
       *) result "$name" "$program" --json "$out/$name.json" ;;
     esac
   done
+  [ ! -x "$folder/benchmarks/judges/judges_nvbench" ] ||
+    result judges python3 benchmarks/judges/judges.py --folder "$folder/benchmarks/judges" --json "$out/judges.json"
+  ! python3 -c 'import assay, triton' 2>/dev/null ||
+    result python_verdicts python3 benchmarks/python_verdicts.py --commit "$(git rev-parse --short=12 HEAD)" \
+      --json "$out/python_verdicts.json"
   result_of 2 all_reduce_strategies "$folder/examples/all_reduce" -g 2 \
     --json "$out/all_reduce_strategies.json" --text "$out/all_reduce_strategies.txt"
   result null_cast_experiment "$folder/examples/null_cast" --explain --stats \

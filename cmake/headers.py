@@ -54,6 +54,7 @@ STANDARD = {
     "forward_list": r"forward_list",
     "fstream": r"[io]fstream",
     "functional": r"function|greater|less(_equal)?|not_equal_to|ref|hash",
+    "future": r"packaged_task|future_status",
     "initializer_list": r"initializer_list",
     "ios": r"ios|hex|stream(size|off)",
     "iosfwd": r"(basic_)?[io]stream",

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/arrays/setup.hpp>
+#include <assay/arrays/small_float.hpp>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -54,23 +55,41 @@ struct array {
   }
 };
 
+using half = arrays::small_float<arrays::half_format>;
+using brain_float = arrays::small_float<arrays::bfloat16_format>;
+
+/// The type of elements as DLPack names it.
+template <class T>
+nb::dlpack::dtype dtype_of() {
+  if constexpr (!arrays::small_floating<T>) {
+    return nb::dtype<T>();
+  } else {
+    using nb::dlpack::dtype_code;
+    auto const code = std::is_same_v<T, half> ? dtype_code::Float : dtype_code::Bfloat;
+    return {static_cast<std::uint8_t>(code), 8 * sizeof(T), 1};
+  }
+}
+
 /// Calls `body` with a value of the type of that name. Throws `std::invalid_argument` for others.
 template <class Body>
 array with_type(std::string const& name, Body const& body) {
   if (name == "float32") { return body(float{}); }
   if (name == "float64") { return body(double{}); }
+  if (name == "float16") { return body(half{}); }
+  if (name == "bfloat16") { return body(brain_float{}); }
   if (name == "int32") { return body(std::int32_t{}); }
   if (name == "int64") { return body(std::int64_t{}); }
   if (name == "uint8") { return body(std::uint8_t{}); }
   if (name == "uint32") { return body(std::uint32_t{}); }
   throw std::invalid_argument("dtype '" + name +
-                              "': choose one of float32, float64, int32, int64, uint8 and uint32");
+                              "': choose one of float32, float64, float16, bfloat16, int32, int64, "
+                              "uint8 and uint32");
 }
 
 /// The array of Python for a view of C++.
 template <class T>
 array made(array_view<T> of, shape_of shape, int device) {
-  array all{of.data(), std::move(shape), nb::dtype<T>(), device, {}, {}};
+  array all{of.data(), std::move(shape), dtype_of<T>(), device, {}, {}};
   all.seeded = [of] {
     std::vector<double> values(of.size());
     for (std::size_t i = 0; i < values.size(); ++i) {

@@ -392,17 +392,18 @@ void bind_setup(nb::module_& m) {
           },
           "The values with which the elements start, as a float64 array of NumPy.")
       .def("__dlpack__", [](array const& a, nb::kwargs const&) { return nb::cast(a.view()); })
-      .def(
-          "numpy",
-          [](array const& a) {
-            if (a.device >= 0) {
-              throw std::invalid_argument(
-                  "Array.numpy: the array lies on a device; torch.from_dlpack or cupy.from_dlpack "
-                  "takes it");
-            }
-            return nb::ndarray<nb::numpy>{a.view()};
-          },
-          "The elements, on the host.")
+      .def("_numpy",
+           [](array const& a) {
+             if (a.device >= 0) {
+               throw std::invalid_argument(
+                   "Array.numpy: the array lies on a device; torch.from_dlpack or cupy.from_dlpack "
+                   "takes it");
+             }
+             auto bits = a;  // NumPy has no bfloat16, but integers of as many bits
+             bool const is_bfloat16 = a.type == dtype_of<brain_float>();
+             if (is_bfloat16) { bits.type = nb::dtype<std::uint16_t>(); }
+             return std::pair{nb::ndarray<nb::numpy>{bits.view()}, is_bfloat16};
+           })
       .def("__dlpack_device__", [](array const& a) {
         return std::pair<int, int>{a.device < 0 ? nb::device::cpu::value : nb::device::cuda::value,
                                    std::max(a.device, 0)};
@@ -423,9 +424,10 @@ void bind_setup(nb::module_& m) {
              auto& with = self.now();
              return with_type(dtype, [&](auto zero) {
                using T = decltype(zero);
-               uniform<T> between{};
+               using drawn = arrays::host_value<T>;
+               uniform<drawn> between{};
                if (range) {
-                 between = {static_cast<T>(range->first), static_cast<T>(range->second)};
+                 between = {static_cast<drawn>(range->first), static_cast<drawn>(range->second)};
                }
                auto const n = size_of(shape);
                return made(written ? with.inout<T>(n, between) : with.random<T>(n, between), shape,

@@ -164,7 +164,10 @@ TEST_CASE("a cheat that begins once it is timed is named") {
     INFO(name << ": " << report::json_line(found));
     REQUIRE(found.is_accused());
     CHECK(to_string(found.charges[0].what) == to_string(what));
-    if (name == "slow-clock") { CHECK_THAT(found.charges[0].text, contains("of the referee")); }
+    if (name == "slow-clock") {  // by its cells, or by its clock where a busy machine hides that
+      CHECK_THAT(found.charges[0].text, contains("by the clock of the referee") ||
+                                            contains("clock of its process is off"));
+    }
   }
   CHECK(referee.judge("threads-once-timed").is_accused());  // its threads may also crash
 }

@@ -63,16 +63,18 @@ TEST_CASE("the search for a smaller size takes few calls", "[verify]") {
 
 TEST_CASE("mistakes of all kinds are found", "[verify]") {
   using floats = float const*;
-  CHECK_THAT(of_scale([](std::size_t n, floats x, float* y) {
-               scale(n, x, y);
-               if (n > 300) { y[n] = 0; }
-             }).failure,
-             contains("n = 301, zeros: it wrote before or behind array 1"));
+  CHECK_THAT(
+      of_scale([](std::size_t n, floats x, float* y) {
+        scale(n, x, y);
+        if (n > 300) { y[n] = 0; }
+      }).failure,
+      contains(
+          "n = 301, zeros: it wrote behind array 1, at index 301, where the last one is 300;"));
   CHECK_THAT(of_scale([](std::size_t n, floats x, float* y) {
                scale(n, x, y);
                if (n > 2) { y[-1] = 0; }
              }).failure,
-             contains("n = 3, zeros: it wrote before or behind array 1"));
+             contains("n = 3, zeros: it wrote before array 1, at index -1;"));
   CHECK_THAT(of_scale([](std::size_t n, floats x, float* y) {
                scale(n, x, y);
                if (n > 5) { const_cast<float*>(x)[5] += 1; }
@@ -383,6 +385,35 @@ TEST_CASE("scalars take all their values, and failures name them", "[verify]") {
   CHECK_THAT(axpb(true).failure, contains("n = 1, ") && contains("b = 7: element 0 of array 1"));
 }
 
+TEST_CASE("the smallest size fails with some scalars, and the printed call shows it", "[verify]") {
+  // Wrong for one of nine pairs, with NaN: no size meets all of these in turn.
+  auto const scaled = [](verify_options const& chosen, float bad_alpha, float bad_beta) {
+    return verify(
+               [=](setup& make, std::size_t n) {
+                 auto const alpha = make.scalar("alpha", {0.0F, 1.0F, -2.5F});
+                 auto const beta = make.scalar("beta", {0.0F, 1.0F, -2.5F});
+                 auto const x = make.random<float>(n);
+                 auto const y = make.named("y").output<float>(n);
+                 make.expect(y, [=](std::size_t i) { return x.seeded(i); });
+                 return [=] {
+                   bool const is_bad = alpha == bad_alpha && beta == bad_beta;
+                   for (std::size_t i = 0; i < n; ++i) {
+                     y.data()[i] = is_bad && std::isnan(x.data()[i]) ? 0 : x.data()[i];
+                   }
+                 };
+               },
+               chosen)
+        .failure;
+  };
+  for (float const alpha : {0.0F, 1.0F, -2.5F}) {
+    for (float const beta : {0.0F, 1.0F, -2.5F}) {
+      auto const failure = scaled({}, alpha, beta);
+      CHECK_THAT(failure, contains("n = 1, NaN, alpha = ") && contains(".only = {1}})"));
+      CHECK(scaled({.seed = 1, .only = {1}}, alpha, beta) == failure);
+    }
+  }
+}
+
 TEST_CASE("scalars may decide the sizes of arrays", "[verify]") {
   auto const strided = [](std::size_t behind) {
     return verify([behind](setup& make, std::size_t n) {
@@ -397,7 +428,8 @@ TEST_CASE("scalars may decide the sizes of arrays", "[verify]") {
       };
     });
   };
-  CHECK_THAT(strided(1).failure, contains("stride = 2: it wrote before or behind array 0"));
+  CHECK_THAT(strided(1).failure,
+             contains("stride = 2: it wrote behind array 0, at index 2, where the last one is 1;"));
   auto const seen = verify([](setup& make, std::size_t n) {
     auto const twice = make.scalar("twice", {0, 1});
     auto const y = make.output<int>(n << twice);
@@ -431,6 +463,18 @@ TEST_CASE("each scalar meets each kind of values, whatever the sizes have in com
     return [=] { std::iota(y.data(), y.data() + 8, 0.0F); };
   }));
   CHECK(of_one_size.size() == 8);
+  // Without sizes, and at those of a list, each kind of values meets each combination.
+  std::set<std::array<double, 2>> pairs_with_nan;
+  auto const of_list = [&](setup& make, std::size_t n) {
+    auto const a = make.scalar("a", {0, 1, 2}), b = make.scalar("b", {0, 1, 2, 3, 4});
+    auto const y = make.random<float>(n);
+    if (n > 0 && std::isnan(y.seeded(0))) { pairs_with_nan.insert({1.0 * a, 1.0 * b}); }
+    auto const z = make.output<float>(n);
+    make.expect(z, [](std::size_t i) { return i; });
+    return [=] { std::iota(z.data(), z.data() + n, 0.0F); };
+  };
+  CHECK(verify(of_list, {.only = {1}}));
+  CHECK(pairs_with_nan.size() == 15);
 }
 
 TEST_CASE("results without expectations are named, and progress is told", "[verify]") {

@@ -120,6 +120,12 @@ std::array<std::pair<code, char const*>, 8> const all_code{
      {code::judge, "n = 5, zeros: a function of expect, expect_from or expect_that"},
      {code::destructor, "n = 5, zeros: the end of the factory's work"}}};
 
+/// The end of a message. A rule of sizes and progress run before a case is chosen.
+std::string repeat_of(code at) {
+  bool const has_case = at != code::where && at != code::progress;
+  return has_case ? "; repeat with assay::verify(..., {.seed = 1, .only = {5}})\n" : "\n";
+}
+
 }  // namespace
 
 TEST_CASE("code of the caller that does not end is named, and ends the process", "[verify]") {
@@ -136,7 +142,8 @@ TEST_CASE("code of the caller that does not end is named, and ends the process",
     CHECK((WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE));
     CHECK_THAT(told, contains(std::string{"assay::verify: "} + all_code[i].second +
                               " did not end within 2 s; later cases did not run; "
-                              ".max_call_seconds allows it more"));
+                              ".max_call_seconds allows it more" +
+                              repeat_of(all_code[i].first)));
   }
 }
 
@@ -150,7 +157,7 @@ TEST_CASE("code of the caller that crashes is named", "[verify]") {
     INFO(told);
     CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV));
     CHECK_THAT(told, contains(std::string{"assay::verify: "} + name +
-                              " crashed; later cases did not run"));
+                              " crashed; later cases did not run" + repeat_of(at)));
   }
 }
 

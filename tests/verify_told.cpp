@@ -9,6 +9,7 @@
 #include <assay/verify.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <new>
 #include <numeric>
@@ -85,6 +86,57 @@ TEST_CASE("a failure tells the worst error in ulps and in units of its bound, an
              contains("largest error: 2 ulp, 0.25 of its bound, at element 3 of y"));
 }
 
+TEST_CASE("a changed red zone is told with its side and with the indices", "[verify]") {
+  auto const of_writes = [](std::vector<std::ptrdiff_t> const& at) {
+    return of_named_scale(
+               [&at](std::size_t n, float const* x, float* y) {
+                 scale(n, x, y);
+                 for (auto const i : at) { y[i] = 3; }
+               },
+               {.only = {9}})
+        .failure;
+  };
+  CHECK_THAT(of_writes({9}), contains("it wrote behind y, at index 9, where the last one is 8;"));
+  CHECK_THAT(of_writes({9, 12, 20}), contains("it wrote behind y, at indices 9 to 20, where"));
+  CHECK_THAT(of_writes({-1}), contains("it wrote before y, at index -1;"));
+  CHECK_THAT(of_writes({-7, -3}), contains("it wrote before y, at indices -7 to -3;"));
+  CHECK_THAT(of_writes({-2, 11}), contains("it wrote before y, at index -2, and behind y, at index "
+                                           "11, where the last one is 8;"));
+}
+
+TEST_CASE("errors of NaN and beside 0 are told without numbers that say nothing", "[verify]") {
+  auto const of_ones = [](float got, double wanted, auto... allowed) {
+    return verify([=](setup& make) {
+             auto const y = make.named("y").output<float>(1);
+             make.expect(y, [wanted](std::size_t) { return wanted; }, allowed...);
+             return [=] { *y.data() = got; };
+           })
+        .failure;
+  };
+  CHECK_THAT(of_ones(std::nanf(""), 2), contains("element 0 of y is nan, expected 2 (tolerance "
+                                                 "1.91e-06; 1 of 1 elements is wrong); worst "
+                                                 "error: no number, at element 0 of y;"));
+  CHECK_THAT(of_ones(-std::nanf(""), 2), contains("element 0 of y is nan, expected 2 ("));
+  CHECK_THAT(
+      of_ones(1, std::nan(""), tolerance{.nan = true}),
+      contains("element 0 of y is 1, expected nan (") && contains("1 of 1 elements is wrong); "
+                                                                  "worst error: no number,"));
+  CHECK_THAT(of_ones(0.5F, 0),
+             contains("expected 0 (tolerance 1.18e-38; 1 of 1 elements is wrong, "
+                      "by 0.5); worst error: 0.5 where 0 is expected, at element"));
+  CHECK_THAT(
+      of_ones(0.5F, 0, tolerance{0, 0.125}),
+      contains("worst error: 0.5 where 0 is expected, 4 times its bound, at element 0 of y"));
+  auto const right = verify([](setup& make) {
+    auto const y = make.named("y").output<float>(1);
+    make.expect(y, [](std::size_t) { return 0; }, tolerance{0, 1});
+    return [=] { *y.data() = 0.5; };
+  });
+  CHECK_THAT(in_words(right),
+             contains("largest error: 0.5 where 0 is expected, 0.5 of its bound, at "
+                      "element 0 of y"));
+}
+
 TEST_CASE("messages have the names of arrays in place of their numbers", "[verify]") {
   using floats = float const*;
   CHECK_THAT(
@@ -94,7 +146,7 @@ TEST_CASE("messages have the names of arrays in place of their numbers", "[verif
                scale(n, x, y);
                y[n] = 0;
              }).failure,
-             contains("it wrote before or behind y;"));
+             contains("it wrote behind y, which is empty;"));
   CHECK_THAT(of_named_scale([](std::size_t n, floats x, float* y) {
                scale(n, x, y);
                if (n > 0) { const_cast<float*>(x)[0] += 1; }

@@ -134,7 +134,7 @@ inline fault slow_rank() {
       if (rank == 0) {
         detail::star all{at.of(0, 0.05), detail::meet(at.of(0))};
         for (int i = 2; i < at.ranks; ++i) { sent.wait(); }
-        (void)all.gather(detail::verb::gather, {});
+        (void)all.gather(detail::verb::gather, {}, {});
         return std::string{"no error"};
       }
       auto const all = world::meet(at.of(rank));

@@ -35,8 +35,10 @@ ASSAY_INLINE std::ostream& operator<<(std::ostream& out, verification const& of)
     if (!of.left_out.empty()) { out << "; " << of.left_out.size() << " left out"; }
     out << '\n';
     if (of.worst.share > 0) {
-      out << "largest error: " << of.worst.ulps << " ulp, " << of.worst.share
-          << " of its bound, at " << of.worst_at << '\n';
+      out << "largest error: ";
+      of.worst.ulps > 0 ? out << of.worst.ulps << " ulp, "
+                        : out << of.worst.error << " where 0 is expected, ";
+      out << of.worst.share << " of its bound, at " << of.worst_at << '\n';
     }
   }
   for (auto const& each : of.left_out) { out << "left out: " << each << '\n'; }

@@ -39,6 +39,12 @@ class _Result(types.SimpleNamespace):
     """A part of a result: the fields of the JSON files that the library writes."""
 
 
+def _as_html(text: str) -> str:
+    """A report for a notebook: what it says first is bold, and long lines wrap."""
+    bold = re.sub(r"^[^:\n]+", r"<b>\g<0></b>", html.escape(text.rstrip()))
+    return f'<pre style="white-space: pre-wrap">{bold}</pre>'
+
+
 class _Report:
     """A result with its fields and its text."""
 
@@ -61,7 +67,7 @@ class _Report:
         return self._text
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self._short)}</pre>"
+        return _as_html(self._short)
 
 
 class Comparison(_Report):
@@ -110,6 +116,9 @@ class Verification:
         return self._text
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return _as_html(self._text if self._right else f"wrong: {self._text}")
 
 
 def _parameters(of: Callable) -> list[str]:
@@ -291,7 +300,21 @@ def _add_declarations() -> None:
     import numpy
 
     def dtype_name(of) -> str:
-        return of if isinstance(of, str) else getattr(of, "name", None) or numpy.dtype(of).name
+        """Of a name, a type of torch, or what NumPy takes as a type."""
+        name = str(of).removeprefix("torch.")
+        return name if isinstance(of, str) or name != str(of) else numpy.dtype(of).name
+
+    def as_numpy(self) -> numpy.ndarray:
+        """The elements, on the host. Those of bfloat16 need the package ml_dtypes."""
+        values, is_bfloat16 = self._numpy()
+        if not is_bfloat16:
+            return values
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise TypeError("Array.numpy: NumPy has no bfloat16: `pip install ml_dtypes`, or take the array by "
+                            "torch.from_dlpack") from None
+        return values.view(ml_dtypes.bfloat16)
 
     def random(self, shape, dtype="float32", range=None) -> Array:
         """An input of random numbers, uniform in a range."""
@@ -327,6 +350,7 @@ def _add_declarations() -> None:
 
     for each in (random, inout, output, zeros, scratch, expect):
         setattr(Setup, each.__name__, each)
+    Array.numpy = as_numpy
 
 
 _add_declarations()

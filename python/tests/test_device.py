@@ -74,6 +74,35 @@ class Device(unittest.TestCase):
         found = assay.verify(tail, on="cuda")
         self.assertIn("never written", found.failure)
 
+    def test_half_types(self):
+        for dtype in (torch.float16, torch.bfloat16):
+            def halves(make, n, tail=0):
+                x, y = make.random(n, dtype, range=(-1, 1)), make.output(n, dtype)
+                make.expect(y, lambda: 3 * x.seeded())
+                source, to = torch.from_dlpack(x), torch.from_dlpack(y)
+                self.assertEqual((source.dtype, to.dtype), (dtype, dtype))
+                return lambda: torch.mul(source[:n - tail], 3, out=to[:n - tail])
+            with self.subTest(dtype):
+                found = assay.verify(halves, on="cuda")
+                self.assertTrue(found, str(found))
+                found = assay.verify(lambda make, n: halves(make, n, tail=n % 32), on="cuda")
+                self.assertIn("never written", found.failure)
+
+    def test_half_arrays_of_cupy(self):
+        try:
+            import cupy
+        except ImportError:
+            self.skipTest("no CuPy")
+
+        def halves(make, n):
+            x, y = make.random(n, cupy.float16, range=(-1, 1)), make.output(n, cupy.float16)
+            make.expect(y, lambda: 3 * x.seeded())
+            source, to = cupy.from_dlpack(x), cupy.from_dlpack(y)
+            self.assertEqual(source.dtype, cupy.float16)
+            return lambda: cupy.multiply(source, cupy.float16(3), out=to)
+        found = assay.verify(halves, on="cuda")
+        self.assertTrue(found, str(found))
+
     def test_triton_kernels_race(self):
         try:
             import triton

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package on a host. No test asks which callable is faster: that depends on the machine."""
 import json
+import sys
 import unittest
+import unittest.mock
 
 import numpy
 
@@ -38,7 +40,8 @@ class Compare(unittest.TestCase):
         self.assertEqual(json.loads(found.to_json())["title"], "lists")
         self.assertIn(found.verdict, str(found))
         self.assertIn("Variants (time per launch", found.full())
-        self.assertTrue(found._repr_html_().startswith("<pre>"))
+        drawn = f'<pre style="white-space: pre-wrap"><b>lists</b>\n{found.verdict}'
+        self.assertTrue(found._repr_html_().startswith(drawn), found._repr_html_())
         self.assertEqual(set(calls), {1, 2})
 
     def test_a_dictionary_names_more_than_two(self):
@@ -107,6 +110,8 @@ class Verify(unittest.TestCase):
         self.assertFalse(wrong)
         self.assertIn("n = 1, zeros: element 0", wrong.failure)
         self.assertIn("assay.verify(..., seed=1, only=[1])", str(wrong))
+        self.assertRegex(right._repr_html_(), r"<b>right in \d+ cases")
+        self.assertIn("<b>wrong</b>: n = 1, zeros: element 0", wrong._repr_html_())
 
     def test_the_call_that_repeats_a_failure_is_one_of_python(self):
         text = assay._in_python("wrong; repeat with assay::verify(..., {.seed = 3, .only = {{64, 33}, {1, 2}}, "
@@ -162,6 +167,64 @@ class Verify(unittest.TestCase):
             return lambda: numpy.add(source, 1, out=to)
         found = assay.verify(count)
         self.assertTrue(found, str(found))
+
+    def test_half_types(self):
+        def halves(dtype, tail=0, add=0.0):
+            def of(make, n):
+                x, y = make.random(n, dtype, range=(-1, 1)), make.output(n, dtype)
+                make.expect(y, lambda: 3 * x.seeded() + 1)
+                source, to = x.numpy(), y.numpy()
+                self.assertEqual((source.itemsize, source.dtype.name), (2, numpy.dtype(dtype).name))
+
+                def work():
+                    values = 3 * source[:n - tail].astype(numpy.float32) + numpy.float32(1 + add)
+                    to[:n - tail] = values.astype(to.dtype)
+                return work
+            return of
+        kinds = [(numpy.float16, 2**-9), ("float16", 2**-9)]
+        try:
+            import ml_dtypes
+            kinds.append((ml_dtypes.bfloat16, 2**-6))
+        except ImportError:
+            pass
+        for dtype, wrong in kinds:
+            with self.subTest(dtype), numpy.errstate(all="ignore"):
+                found = assay.verify(halves(dtype))
+                self.assertTrue(found, str(found))
+                self.assertIn("never written", assay.verify(halves(dtype, tail=1), at_least=1).failure)
+                found = assay.verify(halves(dtype, add=4 * wrong))
+                self.assertIn("element", found.failure)
+
+    def test_a_bfloat16_array_on_the_host_needs_ml_dtypes(self):
+        seen = []
+
+        def of(make, n):
+            y = make.output(n, "bfloat16")
+            make.expect(y, lambda: numpy.zeros(n))
+            with unittest.mock.patch.dict(sys.modules, {"ml_dtypes": None}):
+                try:
+                    y.numpy()
+                except TypeError as error:
+                    seen.append(str(error))
+            bits, is_bfloat16 = y._numpy()
+            self.assertEqual((bits.dtype, is_bfloat16), (numpy.uint16, True))
+            return lambda: bits.fill(0)
+        self.assertTrue(assay.verify(of, only=[3]))
+        self.assertIn("pip install ml_dtypes", seen[0])
+
+    def test_names_of_types(self):
+        class OfTorch:
+            def __str__(self):
+                return "torch.bfloat16"
+        for of, itemsize in ((OfTorch(), 2), (numpy.dtype("float16"), 2), (numpy.float64, 8), ("uint8", 1)):
+            def factory(make, n):
+                y = make.output(n, of)
+                make.expect(y, lambda: numpy.zeros(n))
+                values, _ = y._numpy()
+                self.assertEqual(values.itemsize, itemsize)
+                return lambda: values.fill(0)
+            found = assay.verify(factory, only=[5])
+            self.assertTrue(found, str(found))
 
     def test_a_factory_without_expectation_is_refused(self):
         with self.assertRaisesRegex(ValueError, "expect"):

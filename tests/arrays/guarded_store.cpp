@@ -77,17 +77,27 @@ TEST_CASE("a shifted array begins one element off, or what is asked for", "[arra
   make.align(4096);
   CHECK(offset(make.random<float>(10), 4096) == 0);
 
-  CHECK(store->damaged() == nullptr);
+  CHECK_FALSE(store->damaged());
   for (auto* const at : {floats.data() - 1, floats.data() + 10}) {
     auto const kept = std::exchange(*at, 5.0F);
-    CHECK(store->damaged() == floats.data());
+    auto const damage = store->damaged();
+    REQUIRE(damage);
+    CHECK(damage->array == floats.data());
+    bool const is_before = at < floats.data();
+    auto const& changed = is_before ? damage->before : damage->behind;
+    auto const& unchanged = is_before ? damage->behind : damage->before;
+    CHECK((changed.first >= (is_before ? -4 : 40) && changed.last == (is_before ? -1 : 43)));
+    CHECK(unchanged.first > unchanged.last);
     *at = kept;
   }
   auto* const end = reinterpret_cast<std::byte*>(floats.data() + 10) + guarded_store::zone - 1;
   auto const kept = std::exchange(*end, std::byte{1});
-  CHECK(store->damaged() == floats.data());
+  auto const damage = store->damaged();
+  REQUIRE(damage);
+  CHECK((damage->array == floats.data() && damage->behind.first == damage->behind.last));
+  CHECK(damage->behind.last == 40 + guarded_store::zone - 1);
   *end = kept;
-  CHECK(store->damaged() == nullptr);
+  CHECK_FALSE(store->damaged());
   store->rewind(false);
   setup again{store, 2};
   CHECK(again.random<char>(10).data() == bytes.data());

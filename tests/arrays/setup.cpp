@@ -335,7 +335,10 @@ TEST_CASE("an element that nobody writes is named", "[arrays]") {
   for (std::size_t i = 0; i < 10; ++i) {
     if (i != 4) { y.data()[i] = 0.5; }
   }
-  CHECK_THAT(*make.verify(), contains("element 4 of array 0 was never written, expected nan"));
+  CHECK_THAT(
+      *make.verify(),
+      contains(
+          "element 4 of array 0 was never written, or computed from what it held, expected nan"));
 }
 
 TEST_CASE("integers of 64 bits are compared exactly", "[arrays]") {
@@ -441,6 +444,42 @@ TEST_CASE("only what a call writes can have an expectation", "[arrays]") {
   CHECK(make.verify() == std::nullopt);
   make.restore();
   CHECK_THAT(*make.verify(), contains("element 0 of array 1 ") && contains("4 of 4 elements are"));
+}
+
+TEST_CASE("ones are 1, but in a range of the caller that ends before it", "[arrays]") {
+  auto const one_of = [](auto... range) {
+    auto make = on_host(7);
+    make.with(special_values::ones);
+    auto const x = make.random<float>(3, range...);
+    auto const y = make.inout<double>(3);
+    CHECK((y.data()[2] == 1 && y.seeded(2) == 1));
+    CHECK(x.seeded(1) == x.data()[1]);
+    return x.data()[1];
+  };
+  CHECK(one_of() == 1);
+  CHECK(one_of(uniform<float>{0, 1}) == std::nextafter(1.0F, 0.0F));
+  CHECK(one_of(uniform<float>{0, 8}) == 1);
+  CHECK(one_of(uniform<float>{2, 3}) == 2);
+}
+
+TEST_CASE("a temporary container moves into the setup", "[arrays]") {
+  auto make = on_host(7);
+  auto const x = make.from(std::vector<int>{1, 2, 3});
+  auto const y = make.inout(std::vector<float>(3, 2.5F));
+  auto const rows = make.inout(std::array<double, 6>{1, 2, 3, 4, 5, 6}, matrix{2, 3, 4});
+  auto const other = make.from(std::vector<int>(3, 7));  // at other memory than the first
+  make.expect(y, [=](std::size_t i) { return y.seeded(i) + static_cast<float>(x.seeded(i)); });
+  make.expect(rows, [=](std::size_t row, std::size_t i) { return 2 * rows.seeded(row, i); });
+  auto const run = [&] {
+    for (std::size_t i = 0; i < 3; ++i) { y.data()[i] += static_cast<float>(x.data()[i]); }
+    for (std::size_t i = 0; i < rows.size(); ++i) { rows.data()[i] *= 2; }
+  };
+  run();
+  CHECK(make.verify() == std::nullopt);
+  make.restore();
+  run();
+  CHECK(make.verify() == std::nullopt);
+  CHECK((x.seeded(2) == 3 && other.seeded(2) == 7 && rows.seeded(1, 2) == 6));
 }
 
 TEST_CASE("arrays take special values, and expectations know them", "[arrays]") {

@@ -21,6 +21,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace assay;
@@ -34,12 +35,19 @@ __global__ void spin(long long cycles) {
 __global__ void wait_for(int const volatile* flag) {
   while (*flag == 0) {}
 }
+/// Ends when the other rank has come to it equally often.
+__global__ void meet(int* came, int rank, float* out) {
+  int const mine = atomicAdd_system(came + rank, 1) + 1;
+  while (static_cast<int const volatile*>(came)[1 - rank] < mine) {}
+  *out = 1;
+}
 
 on::device place_of(int rank) { return on::device{std::min(rank, device_count() - 1)}; }
 
-/// What each of two ranks has to say. `work(rank, stream)` is both variants.
-std::vector<std::string> told(std::function<void(int rank, cudaStream_t)> const& work,
-                              std::chrono::duration<double> limit = std::chrono::seconds{120}) {
+/// What each of two ranks has to say. `make(rank)` is both variants.
+template <class Make>
+std::vector<std::string> told_of(Make const& make,
+                                 std::chrono::duration<double> limit = std::chrono::seconds{120}) {
   benchmark::reserved_port const port;
   std::vector<std::string> all(2);
   std::vector<std::thread> threads;
@@ -54,7 +62,7 @@ std::vector<std::string> told(std::function<void(int rank, cudaStream_t)> const&
         check(cudaSetDevice(place_of(rank).id));
         auto const ranks = world::meet(
             {.rank = rank, .ranks = 2, .host = "127.0.0.1", .port = port.number(), .limit = limit});
-        auto const one = [&](cudaStream_t on) { work(rank, on); };
+        auto const one = make(rank);
         auto const found = compare(
             ranks, "old", one, "new", one,
             {.max_epochs = 8, .ranks_share_gpus = device_count() < 2, .warm_up_seconds = 0.05});
@@ -68,7 +76,47 @@ std::vector<std::string> told(std::function<void(int rank, cudaStream_t)> const&
   return all;
 }
 
+/// The same of `work(rank, stream)`.
+std::vector<std::string> told(std::function<void(int rank, cudaStream_t)> const& work,
+                              std::chrono::duration<double> limit = std::chrono::seconds{120}) {
+  return told_of([&](int rank) { return [&, rank](cudaStream_t on) { work(rank, on); }; }, limit);
+}
+
 constexpr long long long_cycles = 1'000'000;  // 0.5 ms
+
+/// Two numbers that the host and all devices reach.
+class shared_numbers {
+ public:
+  shared_numbers() {
+    check(cudaHostAlloc(&at_, 2 * sizeof *at_, cudaHostAllocPortable | cudaHostAllocMapped));
+    set(0);
+    for (int rank = 0; rank < 2; ++rank) {  // loads the kernels, in which nothing waits now
+      check(cudaSetDevice(place_of(rank).id));
+      set(1);
+      wait_for<<<1, 1>>>(at_);
+      check(cudaDeviceSynchronize());
+    }
+    set(0);
+  }
+  ~shared_numbers() {
+    set(1 << 30);
+    for (int rank = 0; rank < 2; ++rank) {
+      check_noexcept(cudaSetDevice(place_of(rank).id));
+      check_noexcept(cudaDeviceSynchronize());
+    }
+    check_noexcept(cudaFreeHost(at_));
+  }
+  shared_numbers(shared_numbers const&) = delete;
+  shared_numbers& operator=(shared_numbers const&) = delete;
+
+  int* get() const noexcept { return at_; }
+  void set(int to) const noexcept {
+    for (int i = 0; i < 2; ++i) { static_cast<int volatile*>(at_)[i] = to; }
+  }
+
+ private:
+  int* at_ = nullptr;
+};
 
 }  // namespace
 
@@ -109,20 +157,13 @@ TEST_CASE("the rank with work on other streams is named where no other rank has 
 
 TEST_CASE("a rank that fails between launches leaves no other one waiting", "[compare]") {
   if (test::small()) { return; }
-  int* flag = nullptr;
-  check(cudaHostAlloc(&flag, sizeof *flag, cudaHostAllocPortable | cudaHostAllocMapped));
-  *flag = 1;
-  for (int rank = 0; rank < 2; ++rank) {  // loads the kernel
-    check(cudaSetDevice(place_of(rank).id));
-    wait_for<<<1, 1>>>(flag);
-    check(cudaDeviceSynchronize());
-  }
-  *flag = 0;
+  shared_numbers const numbers;
+  int const* const flag = numbers.get();
   // A rank on the same GPU cannot free its memory before, and it does not depend on this limit.
   std::atomic<bool> ended{false};
   std::thread late{[&] {
     (void)poll_until([&] { return ended.load(); }, std::chrono::seconds{60});
-    *const_cast<int volatile*>(flag) = 1;
+    numbers.set(1);
   }};
   std::array<int, 2> calls{};
   auto const said = told(
@@ -135,13 +176,58 @@ TEST_CASE("a rank that fails between launches leaves no other one waiting", "[co
       std::chrono::seconds{10});
   ended = true;
   late.join();
-  for (int rank = 0; rank < 2; ++rank) {
-    check(cudaSetDevice(place_of(rank).id));
-    check(cudaDeviceSynchronize());
-  }
-  check(cudaFreeHost(flag));
   for (auto const& each : said) {
     CHECK_THAT(each, contains("rank 0: its stream has not drained within 5 s") &&
                          contains("rank 1: no launch") && contains("UNPROVEN"));
+  }
+}
+
+TEST_CASE("work on other streams that waits for a failed rank ends with the limit", "[compare]") {
+  if (test::small() || device_count() < 2) { return; }  // it is not looked for on one GPU
+  shared_numbers const numbers;
+  std::array<int, 2> calls{};
+  check(cudaSetDevice(place_of(0).id));
+  stream const other{place_of(0)};
+  auto const said = told(
+      [&](int rank, cudaStream_t on) {
+        bool const fails = ++calls[static_cast<std::size_t>(rank)] == 60;
+        if (fails && rank == 1) { throw std::runtime_error("no launch"); }
+        if (fails) { wait_for<<<1, 1, 0, other.get()>>>(numbers.get()); }
+        spin<<<1, 1, 0, on>>>(20'000);
+      },
+      std::chrono::seconds{10});
+  numbers.set(1);
+  for (auto const& each : said) {
+    CHECK_THAT(each, contains("rank 0: work that it enqueued on other streams has not drained "
+                              "within 5 s") &&
+                         contains("rank 1: no launch") && contains("UNPROVEN"));
+  }
+}
+
+TEST_CASE("a check of a result may take longer than a wait for a launch", "[compare]") {
+  if (test::small()) { return; }
+  shared_numbers const numbers;
+  bool sleeps = false;
+  auto const make = [&](int rank) {
+    return [&, rank](setup& arrays) {
+      auto const y = arrays.output<float>(1);
+      arrays.expect(y, [&, rank](std::size_t) {
+        if (rank == 1 && std::exchange(sleeps, false)) {
+          std::this_thread::sleep_for(std::chrono::seconds{4});
+        }
+        return 1.0;
+      });
+      return
+          [&, rank, y](cudaStream_t on) { meet<<<1, 1, 0, on>>>(numbers.get(), rank, y.data()); };
+    };
+  };
+  numbers.set(1 << 30);
+  (void)told_of(make);  // loads all kernels, and nothing waits
+  numbers.set(0);
+  sleeps = true;
+  auto const said = told_of(make, std::chrono::seconds{6});  // a wait for a launch has 3 s
+  CHECK_FALSE(sleeps);
+  for (auto const& each : said) {
+    CHECK(each.front() == '|');  // no failure
   }
 }

@@ -10,6 +10,8 @@
 #include <assay/measure/factorial.hpp>
 #include <assay/serve/measure_together.hpp>
 
+#include <signal.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -41,10 +43,11 @@ struct script {
   std::function<int(int rank)> at_once = [](int) { return 1 << 30; };
   int most_timed = 1 << 30;  ///< cells of more launches do not time each
   bool wrong = false;        ///< rank 2 has a wrong result in the second variant
+  std::function<std::string(int rank)> gpu = [](int) { return std::string{}; };
 };
 
 /// The subjects of this rank, and the launches of its looks and cells.
-int alive = 0, looked = 0, launched = 0;
+int alive = 0, looked = 0, launched = 0, sharing = 0;
 std::vector<int> cells;
 std::string caveats;
 
@@ -80,6 +83,8 @@ class scripted final : public measure::subject {
     how_.look(rank_, variant_, launches);
   }
   int at_once() const override { return how_.at_once(rank_); }
+  std::string gpu() const override { return how_.gpu(rank_); }
+  void share_gpu() override { ++sharing; }
 
  private:
   script how_;
@@ -133,15 +138,15 @@ std::string verdict_of(script const& how) { return verdict_of(how, assay::member
 /// Asks one subject of rank 0 and of the others; what each rank then has to say.
 std::vector<std::string> one_subject(script const& how,
                                      std::function<void(measure::subject&)> const& ask,
-                                     std::function<std::string()> const& tell) {
+                                     std::function<std::string()> const& tell,
+                                     options const& chosen = {}) {
   return job([&](assay::world const& all) {
     auto const made = two(how, all.rank());
-    options const none;
     if (all.rank() != 0) {
-      (void)measure::follow(all, made, none);
+      (void)measure::follow(all, made, chosen);
       return tell();
     }
-    auto const by = std::make_shared<measure::served::leader>(all, made, none);
+    auto const by = std::make_shared<measure::served::leader>(all, made, chosen);
     ask(*measure::led(by, made)[0].build({}));
     (void)all.broadcast(measure::served::encode({"end"}));
     return tell();
@@ -236,6 +241,47 @@ TEST_CASE("memory that runs out on one rank is met by all ranks together") {
   };
   CHECK_THAT(verdict_of(how),
              contains("rank 1: std::bad_alloc; rank 2: no file") && !contains("in memory"));
+}
+
+TEST_CASE("failures that are cut are still told apart from a shortage of memory") {
+  struct long_shortage : std::bad_alloc {
+    char const* what() const noexcept override {
+      static std::string const text(3000, 'x');
+      return text.c_str();
+    }
+  };
+  script how;
+  how.build = [](int rank, int variant, int) {
+    if (rank < 2 && variant == 1) { throw long_shortage{}; }
+    if (rank == 2 && variant == 1) { throw std::runtime_error("no file"); }
+  };
+  CHECK_THAT(verdict_of(how), contains("xx; and more ranks") && !contains("in memory"));
+}
+
+TEST_CASE("all ranks are told of rank 0 that failed and of the rank that is missing then") {
+  script how;
+  how.time = [](int rank, int, measure::epoch const&) {
+    if (rank == 0) { throw std::runtime_error("no launch"); }
+    if (rank == 2) { ::raise(SIGKILL); }
+  };
+  auto const said = job([&](assay::world const& all) { return verdict_of(all, how); });
+  CHECK_THAT(said[0], contains("rank 0: no launch; then rank 2 has ended, or its connection"));
+  CHECK(said[1] == said[0]);
+  CHECK(said[2] == benchmark::killed);
+}
+
+TEST_CASE("a rank hears that it shares its GPU where it does, not where it may") {
+  script how;
+  auto const said = [&] {
+    return one_subject(
+        how, [](measure::subject&) {}, [] { return std::to_string(sharing); },
+        {.ranks_share_gpus = true});
+  };
+  CHECK(said() == std::vector<std::string>(3, "0"));  // work on the host
+  how.gpu = [](int rank) { return "GPU-" + std::to_string(rank); };
+  CHECK(said() == std::vector<std::string>(3, "0"));
+  how.gpu = [](int rank) { return std::string{rank == 1 ? "GPU-1" : "GPU-0"}; };
+  CHECK(said() == std::vector<std::string>{"1", "0", "1"});
 }
 
 TEST_CASE("a rank that fails between launches ends those that wait for its launch") {

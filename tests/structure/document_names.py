@@ -50,8 +50,8 @@ def broken_links(document, text):
 def main():
     # assay::compiled_cli is a target of CMake.
     names = words_of("include/assay/**/*.hpp", "include/assay/**/*.cuh", "tests/*.hpp", "cmake/AssayCompiled.cmake")
-    options = words_of("examples/**/*.[hc]pp", "examples/**/*.cu*", "cmake/*", "benchmarks/*", "include/assay/cli/*.hpp",
-                       "include/assay/profile/*.hpp")
+    options = words_of("examples/**/*.[hc]pp", "examples/**/*.cu*", "cmake/*", "benchmarks/*", "benchmarks/judges/*",
+                       "include/assay/cli/*.hpp", "include/assay/profile/*.hpp")
     wrong = 0
     for document in [root / "README.md", root / "CONTRIBUTING.md", root / "AGENTS.md",
                      *sorted((root / "docs").glob("*.md"))]:

@@ -92,7 +92,25 @@ class GenerateDocs(unittest.TestCase):
         self.assertIn("no warp can issue an instruction in 97% of its cycles. A warp waits for memory in 75% of its time, "
                       "and for the other warps of its block in 15%.", text)
 
+    def test_judges_stand_side_by_side(self):
+        def judge(settings, undecided, command):
+            return {"settings": settings, "median_seconds": 0.3, "max_seconds": 1.25, "median_command_seconds": command,
+                    "equal": {"pairs": 14, "false": 1, "undecided": undecided},
+                    "slower": [{"extra": 0.003, "pairs": 7, "found": 2, "wrong_sign": 1, "undecided": 3},
+                               {"extra": 0.01, "pairs": 7, "found": 7, "wrong_sign": 0, "undecided": 0}]}
+        figures = {"judges": {"a": judge("its defaults", 0, 5.5), "b": judge("others", 2, None), "c": {"equal": {"pairs": 0}}},
+                   "kinds": {"copy": {"seconds": 3.21e-6, "truth": {"0.01": [0.009, 0.011]}}}}
+        (self.results / "x.json").write_text(json.dumps({"figures": figures}))
+        text = filled(self.part("judges x"), self.results)
+        for line in ("| judge | false, of equal pairs | 0.3 % more work found | 1 % more work found | median time | longest | "
+                     "median as a command |", "- b: others.", "| `copy` | 3.2 us |  | 1.00 % |",
+                     "| a | 1 of 14 | 2 of 7, 3 undecided, 1 faster | 7 of 7 | 0.30 s | 1.25 s | 5.50 s |",
+                     "| b | 1 of 14, 2 undecided | 2 of 7, 3 undecided, 1 faster | 7 of 7 | 0.30 s | 1.25 s |  |"):
+            self.assertIn(line + "\n", text)
+        self.assertNotIn("| c", text)
+
     def test_without_a_result_it_says_so(self):
+        self.assertIn(NOTHING_YET, filled(self.part("judges x"), self.results))
         self.assertIn("it takes two GPUs", filled(self.part("reason x"), self.results))
         self.assertIn(NOTHING_YET, filled(self.part("report x head"), self.results))
         self.assertIn(NOTHING_YET, filled(self.part("figures"), self.results))

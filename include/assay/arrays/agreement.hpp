@@ -54,7 +54,9 @@ std::string in_text(Value value, int digits) {
   if constexpr (std::is_integral_v<Value>) {
     return std::to_string(value);
   } else {
-    return stats::number_text(static_cast<double>(value), digits);
+    // The sign of a NaN means nothing.
+    auto const number = static_cast<double>(value);
+    return std::isnan(number) ? "nan" : stats::number_text(number, digits);
   }
 }
 

@@ -61,15 +61,26 @@ struct element_errors {
   std::string in_words(std::string const& all) const {
     auto const begin = std::to_string(count) + " of " + all + " elements ";
     auto const by = in_text(error, 3);
+    if (std::isnan(error)) {
+      return begin + (count == 1 ? "is wrong"
+                                 : "are wrong, the error at element " + std::to_string(worst) +
+                                       " is no number");
+    }
     if (count == 1) { return begin + "is wrong, by " + by; }
     return begin + "are wrong, the largest error is " + by + " at element " + std::to_string(worst);
   }
 };
 
-/// The error of a wrong element: "838 ulp, 105 times its bound".
+/// The error of a wrong element: "838 ulp, 105 times its bound". Beside 0 there are no units in the
+/// last place, and a bound of the smallest numbers says nothing.
 inline std::string error_in_words(worst_error const& of, bool is_floating) {
-  if (std::isnan(of.ulps)) { return "no number"; }
-  if (std::isinf(of.ulps)) { return "infinite"; }
+  constexpr double many = 1e6;
+  if (std::isnan(of.error) || std::isnan(of.ulps)) { return "no number"; }
+  if (std::isinf(of.error)) { return "infinite"; }
+  if (is_floating && of.ulps == 0) {
+    return in_text(of.error, 3) + " where 0 is expected" +
+           (of.share > many ? "" : ", " + in_text(of.share, 3) + " times its bound");
+  }
   return in_text(of.ulps, 3) + (is_floating ? " ulp, " : ", ") +
          (std::isinf(of.share) ? "where no error is permitted"
                                : in_text(of.share, 3) + " times its bound");

@@ -97,18 +97,20 @@ class expected_elements final : public expectation {
         wrong.add(found[k]);
       }
     }
-    worst_error worst{0, wrong.share, of.index, wrong.at_share};
+    worst_error worst{0, wrong.share, of.index, wrong.at_share, wrong.of_share, wrong.first};
     if (worst.share > 0) {
       part at;
       write(at, worst.element, 1);
-      worst.ulps = wrong.of_share / ulp_of(right_.type, wanted_as_double(at, 0));
+      double const wanted = wanted_as_double(at, 0);
+      bool const has_ulps = wanted != 0 || !is_floating(right_.type);
+      worst.ulps = has_ulps ? worst.error / ulp_of(right_.type, wanted) : 0;
     }
     if (worst.share > of.worst.share) { of.worst = worst; }
     if (wrong.count == 0) {
       ++passed_;
       return std::nullopt;
     }
-    return place_in(of.rows, wrong.first, of.name) + words + "; " +
+    return place_in(of.rows, wrong.first, of.name) + words +
            wrong.in_words((some             ? "a sample of " + std::to_string(drawn.size()) + " of "
                            : looked < size_ ? std::to_string(looked) + " drawn ones of "
                                             : "") +
@@ -322,11 +324,13 @@ class expected_elements final : public expectation {
     widen(right_.type, got, 1, now.got.data());
     std::string is = " is " + in_text(right_.type, now.got[0]);
     if (is_poison(got, poison)) {  // such an integer can also be the result of a call
-      is = is_floating(right_.type) ? " was never written" : is + " as if it was never written";
+      is = is_floating(right_.type) ? poison_in_words : is + integer_poison_in_words;
     }
     auto const wanted = is_floating(right_.type) ? right_.type : right_.wanted;
-    return is + ", expected " + in_text(wanted, now.wanted[0]) + " (tolerance " +
-           detail::in_text(now.errors[0], 3);
+    auto const allowed = std::isnan(now.errors[0])
+                             ? std::string{}
+                             : "tolerance " + detail::in_text(now.errors[0], 3) + "; ";
+    return is + ", expected " + in_text(wanted, now.wanted[0]) + " (" + allowed;
   }
 
   std::size_t size_;

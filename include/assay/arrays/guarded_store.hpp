@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -31,7 +32,10 @@ class guarded_store final : public array_store {
   explicit guarded_store(std::unique_ptr<array_store> in, begin where = begin::even,
                          std::uint64_t seed = stats::draw_seed(), bool may_change = false)
       : array_store(0), store_(std::move(in)), where_(where), may_change_(may_change) {
-    for (std::size_t i = 0; i < marks_.size(); ++i) { marks_[i] = random_bits(seed, i); }
+    for (std::size_t i = 0; i < marks_.size(); ++i) {
+      marks_[i] = random_bits(seed, i);
+      other_marks_[i] = ~marks_[i];
+    }
   }
 
   /// The next arrays lie where the first ones do. `keep` leaves outputs as they are: poisoning does
@@ -41,17 +45,48 @@ class guarded_store final : public array_store {
     keeps_ = keep;
   }
 
-  /// The first array with changed red zones, or null.
-  void const* damaged() {
+  /// Changed bytes of red zones, as offsets from the begin of their array: the first and the last.
+  struct damage {
+    void const* array = nullptr;
+    struct bytes {
+      std::ptrdiff_t first = 0, last = -1;  ///< none by default
+    } before{}, behind{};
+  };
+
+  /// The red zones of one array hold other bytes from now on, and those of all others the usual
+  /// ones.
+  void mark_otherwise(void const* array) {
+    for (auto const& [data, bytes] : blocks_) {
+      if (data != array && data != otherwise_) { continue; }
+      mark(data, bytes, data == array ? other_marks_ : marks_);
+    }
+    otherwise_ = array;
+  }
+
+  /// The damage of the first array with changed red zones.
+  std::optional<damage> damaged() {
     auto got = marks_;
-    auto const is_whole = [&](std::byte const* at) {
-      store_->copy_out(got.data(), at, zone);
-      return got == marks_;
+    auto const changes = [&](std::byte const* data, std::ptrdiff_t from) {
+      store_->copy_out(got.data(), data + from, zone);
+      damage::bytes found;
+      auto const& marks = data == otherwise_ ? other_marks_ : marks_;
+      if (got == marks) { return found; }
+      auto const now = std::as_bytes(std::span{got}), wanted = std::as_bytes(std::span{marks});
+      std::size_t first = 0, last = zone - 1;
+      while (now[first] == wanted[first]) { ++first; }
+      while (now[last] == wanted[last]) { --last; }
+      found.first = from + static_cast<std::ptrdiff_t>(first);
+      found.last = from + static_cast<std::ptrdiff_t>(last);
+      return found;
     };
     for (auto const& [data, bytes] : blocks_) {
-      if (!is_whole(data - zone) || !is_whole(data + bytes)) { return data; }
+      damage const found{data, changes(data, -static_cast<std::ptrdiff_t>(zone)),
+                         changes(data, static_cast<std::ptrdiff_t>(bytes))};
+      if (found.before.first <= found.before.last || found.behind.first <= found.behind.last) {
+        return found;
+      }
     }
-    return nullptr;
+    return std::nullopt;
   }
 
   void fill_random(void* to, std::size_t count, any_range const& range,
@@ -87,8 +122,7 @@ class guarded_store final : public array_store {
     if (next_ == blocks_.size() || (may_change_ && blocks_[next_].bytes != bytes)) {
       auto* const room = store_->allocate(bytes + 2 * zone + 2 * step) + zone;
       auto* const data = aligned(room, 0, step) + (where_ == begin::shifted ? step : 0);
-      store_->copy_in(data - zone, marks_.data(), zone);
-      store_->copy_in(data + bytes, marks_.data(), zone);
+      mark(data, bytes, marks_);
       blocks_.resize(std::max(blocks_.size(), next_ + 1));
       blocks_[next_] = {data, bytes};
     }
@@ -98,10 +132,17 @@ class guarded_store final : public array_store {
         "the problem declares other arrays than before: `declare` must make the "
         "same ones for the same size");
   }
+  using zone_marks = std::array<std::uint64_t, zone / sizeof(std::uint64_t)>;
+  void mark(std::byte* data, std::size_t bytes, zone_marks const& by) {
+    store_->copy_in(data - zone, by.data(), zone);
+    store_->copy_in(data + bytes, by.data(), zone);
+  }
+
   std::unique_ptr<array_store> store_;
   begin where_;
   bool may_change_;
-  std::array<std::uint64_t, zone / sizeof(std::uint64_t)> marks_{};
+  zone_marks marks_{}, other_marks_{};
+  void const* otherwise_ = nullptr;  ///< the array whose zones hold the others
   std::vector<block> blocks_;
   std::size_t next_ = 0;
   bool keeps_ = false;

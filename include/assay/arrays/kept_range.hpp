@@ -5,6 +5,7 @@
 
 #include <assay/core/requirements.hpp>
 
+#include <memory>
 #include <ranges>
 #include <span>
 #include <type_traits>
@@ -22,5 +23,23 @@ concept kept_range = spannable<R> && (std::is_lvalue_reference_v<R> ||
 
 template <class R>
 using element_of = typename decltype(std::span{std::declval<R&>()})::value_type;
+
+/// Elements that stay where they are, and what owns them where a temporary container had them.
+template <class T>
+struct kept_elements {
+  std::span<T const> elements;
+  std::shared_ptr<void const> owner{};
+};
+
+template <spannable R>
+kept_elements<element_of<R>> keep(R&& data) {
+  if constexpr (kept_range<R>) {
+    return {std::span{data}};
+  } else {
+    auto owner = std::make_shared<std::remove_cvref_t<R>>(std::forward<R>(data));
+    std::span const elements{*owner};
+    return {elements, std::move(owner)};
+  }
+}
 
 }  // namespace assay::detail

@@ -62,4 +62,10 @@ inline std::string place_in(matrix const& of, std::size_t index, std::string con
          " of " + array_in_words(of, name);
 }
 
+/// What is said of an element of floating type that holds poison. NaN of a poison goes through
+/// arithmetic of a host with all its bits, so one call cannot tell the two apart.
+inline constexpr char const* poison_in_words = " was never written, or computed from what it held";
+/// The same of an integer, which holds such a number.
+inline constexpr char const* integer_poison_in_words = " as if it was never written";
+
 }  // namespace assay::arrays::detail

@@ -97,16 +97,16 @@ class setup {
     made.range_.low = unit;
     return made;
   }
-  /// An input with the caller's elements. The caller's data must outlive the comparison: each epoch
-  /// copies them, and `seeded` reads them.
-  template <detail::kept_range R>
+  /// An input with the caller's elements, which each epoch copies and `seeded` reads. A temporary
+  /// container moves into the setup; what has a name must outlive the comparison.
+  template <detail::spannable R>
   array_view<detail::element_of<R>> from(R&& data) {
-    return copied("from", std::span<detail::element_of<R> const>{data}, false);
+    return copied("from", detail::keep(std::forward<R>(data)), false);
   }
   /// The same in rows. The data have no padding, or that of the caller's leading dimension.
-  template <detail::kept_range R>
+  template <detail::spannable R>
   matrix_view<detail::element_of<R>> from(R&& data, matrix rows) {
-    return {copied("from", std::span<detail::element_of<R> const>{data}, false, &rows), rows};
+    return {copied("from", detail::keep(std::forward<R>(data)), false, &rows), rows};
   }
   /// An array that each call writes. Before each verification all its bytes are `poison`, by
   /// default NaN as floating numbers. Another byte serves where -1 is a likely result.
@@ -124,8 +124,7 @@ class setup {
     return view<T>(data.size(),
                    declare_output(data.size(), arrays::sizeof_element<T>(), data.data(), poison));
   }
-  /// An array that each call reads and writes. It starts with random numbers; `restore` writes
-  /// them.
+  /// An array that each call reads and writes. It starts with random numbers.
   template <arrays::numeric T>
   array_view<T> inout(std::size_t n, uniform<arrays::host_value<T>> range = {}) {
     return random_view<T>(n, range, declare_random("inout", n, arrays::erase<T>(range), true));
@@ -143,13 +142,13 @@ class setup {
     return {};
   }
   /// The same with the caller's elements; see `from`.
-  template <detail::kept_range R>
+  template <detail::spannable R>
   array_view<detail::element_of<R>> inout(R&& data) {
-    return copied("inout", std::span<detail::element_of<R> const>{data}, true);
+    return copied("inout", detail::keep(std::forward<R>(data)), true);
   }
-  template <detail::kept_range R>
+  template <detail::spannable R>
   matrix_view<detail::element_of<R>> inout(R&& data, matrix rows) {
-    return {copied("inout", std::span<detail::element_of<R> const>{data}, true, &rows), rows};
+    return {copied("inout", detail::keep(std::forward<R>(data)), true, &rows), rows};
   }
   /// Memory that holds zeros before the first call. Each call must leave zeros behind.
   template <class T>
@@ -262,8 +261,9 @@ class setup {
                   });
   }
 
-  /// Selects the values of scalars that follow. The numbers from 0 on select all combinations.
+  /// Selects the values of scalars that follow: one of so many combinations, from 0 on.
   setup& choose_scalars(std::uint64_t number);
+  std::uint64_t scalar_choices() const noexcept;
   /// Selects leading dimensions from now on, below `arrays::row_layouts`; 0 is without padding.
   setup& choose_rows(std::size_t layout);
   /// The scalars in words, such as "alpha = 0.5, beta = 0", and leading dimensions that were chosen
@@ -297,9 +297,9 @@ class setup {
   std::size_t lay_out(matrix& rows, std::size_t element_bytes);
   declared_memory declare_random(char const* call, std::size_t n, arrays::any_range const& range,
                                  bool written);
-  /// Lays out `rows`, if there are any, and moves elements without padding apart.
-  declared_memory declare_copy(char const* call, std::span<std::byte const> elements,
-                               std::size_t element_bytes, bool written, matrix* rows = nullptr);
+  /// Lays out `rows`, if there are any, and moves elements without padding apart. Keeps the owner.
+  declared_memory declare_copy(char const* call, detail::kept_elements<std::byte> data,
+                               std::size_t element_bytes, bool written, matrix* rows);
   declared_memory declare_output(std::size_t n, std::size_t element_bytes, void* callers,
                                  unsigned char poison);
   declared_memory declare_zeros(std::size_t n, std::size_t element_bytes);
@@ -333,11 +333,11 @@ class setup {
     return made;
   }
   template <class T>
-  array_view<T> copied(char const* call, std::span<T const> data, bool written,
+  array_view<T> copied(char const* call, detail::kept_elements<T> data, bool written,
                        matrix* rows = nullptr) {
-    auto const made =
-        declare_copy(call, std::as_bytes(data), arrays::sizeof_element<T>(), written, rows);
-    return view<T>(rows == nullptr ? data.size() : rows->size(), made);
+    auto const made = declare_copy(call, {std::as_bytes(data.elements), std::move(data.owner)},
+                                   arrays::sizeof_element<T>(), written, rows);
+    return view<T>(rows == nullptr ? data.elements.size() : rows->size(), made);
   }
 
   std::unique_ptr<state> state_;

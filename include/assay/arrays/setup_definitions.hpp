@@ -97,10 +97,12 @@ ASSAY_INLINE setup& setup::choose_scalars(std::uint64_t number) {
   state_->choice = number;
   return *this;
 }
+ASSAY_INLINE std::uint64_t setup::scalar_choices() const noexcept { return state_->choices; }
 ASSAY_INLINE std::size_t setup::choose(std::size_t count) {
   if (count == 0) { throw std::invalid_argument("setup.scalar: a scalar needs a value"); }
   auto const index = state_->choice % count;
   state_->choice /= count;
+  state_->choices *= count;
   return index;
 }
 ASSAY_INLINE void setup::note_scalar(std::string name, double value) {
@@ -162,9 +164,11 @@ ASSAY_INLINE setup::declared_memory setup::declare_random(char const* call, std:
 }
 
 ASSAY_INLINE setup::declared_memory setup::declare_copy(char const* call,
-                                                        std::span<std::byte const> elements,
+                                                        detail::kept_elements<std::byte> data,
                                                         std::size_t element_bytes, bool written,
                                                         matrix* rows) {
+  auto elements = data.elements;
+  if (data.owner) { state_->kept.push_back(std::move(data.owner)); }
   state_->require_apart(call, elements, written);
   if (rows != nullptr) {
     auto const size = lay_out(*rows, element_bytes) * element_bytes;

@@ -116,8 +116,10 @@ struct setup_state {
   std::uint64_t seed = 0;
   std::vector<entry> arrays{};
   std::vector<void*> shared{};  // arrays of the first lane; null where an array is not shared
-  std::vector<std::shared_ptr<void const>> kept{};  // rules of special values, and elements of rows
+  /// Rules of special values, elements of rows, and temporary containers of the caller.
+  std::vector<std::shared_ptr<void const>> kept{};
   std::uint64_t choice = 0;    // of scalars; each declaration takes a digit of it
+  std::uint64_t choices = 1;   // combinations of the scalars so far
   std::string scalars{};       // in words
   matrix rows{};               // of the array that is declared next
   std::string name{};          // of that array; empty without one

@@ -59,7 +59,13 @@ inline arrays::special_rule special_rule_of(special_values kind, std::size_t n,
       return rule{true, up_to, surely, {element_bits<T>(one)}, {element_bits<T>(other)}};
     };
     auto const nearest = [&](value_type to) { return std::clamp(to, low, last); };
-    if (kind == ones) { return both(nearest(1), nearest(1)); }
+    if (kind == ones) {
+      // The default interval ends below 1, and was not chosen to keep 1 out.
+      bool const is_default =
+          low == uniform<value_type>{}.low && high == uniform<value_type>{}.high;
+      value_type const one = is_default && std::is_floating_point_v<value_type> ? 1 : nearest(1);
+      return both(one, one);
+    }
     if (kind == extremes) { return both(low, last); }
     if constexpr (std::is_floating_point_v<value_type>) {
       using is = std::numeric_limits<value_type>;

@@ -9,11 +9,12 @@
 
 namespace assay {
 
-/// Values in place of random ones. `zeros` and `ones`: the number of the range that is nearest to
-/// zero or one. `extremes`: the two ends of the range, at random. `denormals`: random subnormal
-/// numbers of the signs in the range, where it contains zero; else as `zeros`, like integers. `nan`
-/// and `infinities`: one of 61 floating elements is NaN, or an infinity of a random sign, and one
-/// at least.
+/// Values in place of random ones. `zeros` and `ones`: zero and one, or the nearest number of the
+/// caller's range. That of [0, 1) is below one: what indexes by such numbers may rely on it.
+/// `extremes`: the two ends of the range, at random. `denormals`: random subnormal numbers of the
+/// signs in the range, where it contains zero; else as `zeros`, like integers. `nan` and
+/// `infinities`: one of 61 floating elements is NaN, or an infinity of a random sign, and one at
+/// least.
 enum class special_values { none, zeros, ones, extremes, denormals, nan, infinities };
 
 constexpr std::string_view to_string(special_values which) noexcept {

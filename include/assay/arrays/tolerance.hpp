@@ -27,9 +27,12 @@ struct tolerance {
 
 /// The element whose error is the largest share of its permitted error.
 struct worst_error {
-  double ulps = 0;   ///< its error in units in the last place of the right value, or in ones
+  /// Its error in units in the last place of the right value, or in ones; 0 where that value is 0.
+  double ulps = 0;
   double share = 0;  ///< its error in units of the permitted one: above 1 for wrong elements alone
   std::size_t array = 0, element = 0;
+  double error = 0;       ///< its distance from the right value
+  std::size_t first = 0;  ///< the first wrong element of that array, where one is wrong
 };
 
 /// Integers must be exact. A floating result may have 16 errors of half an ulp: one rounding to T

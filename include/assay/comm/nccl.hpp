@@ -18,6 +18,7 @@
 #include <cuda_fp8.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -157,17 +158,21 @@ class nccl {
                           enqueue(::cuda::stream_ref{on}, static_cast<float const*>(at), at, 1,
                                   reduction::max);
                         },
-                        [this](CUstream_st* on) { synchronize(::cuda::stream_ref{on}); }};
+                        [this](CUstream_st* on, std::chrono::duration<double> most) {
+                          synchronize(::cuda::stream_ref{on}, most);
+                        }};
     stream const first{place_};  // the first operation makes connections, and blocks meanwhile
     check(cudaMemsetAsync(one->get(), 0, sizeof(float), first.get()));
     made.enqueue(first.get());
-    made.synchronize(first.get());
+    synchronize(first);
     return made;
   }
 
   /// Waits for the stream. Aborts and throws where an operation fails, or where the stream has not
-  /// drained at the limit, as when a rank has ended or has not enqueued its part.
-  void synchronize(::cuda::stream_ref on) const {
+  /// drained at the limit, as when a rank has ended or has not enqueued its part. The limit is that
+  /// of the communicator, or `most`.
+  void synchronize(::cuda::stream_ref on) const { synchronize(on, limit_); }
+  void synchronize(::cuda::stream_ref on, std::chrono::duration<double> most) const {
     require_alive();
     auto const drained = [&] {
       auto const state = cudaStreamQuery(on.get());
@@ -178,7 +183,8 @@ class nccl {
       if (found != ncclSuccess && found != ncclInProgress) { fail(found, "ncclAllReduce"); }
       return false;
     };
-    if (!poll_until(drained, limit_)) { fail_late("the stream"); }
+    auto const limit = std::min(most, limit_);
+    if (!poll_until(drained, limit)) { fail_late("the stream", limit); }
     ncclResult_t found = ncclSuccess;
     check_nccl(ncclCommGetAsyncError(worker_, &found), "ncclCommGetAsyncError");
     if (found != ncclSuccess) { fail(found, "ncclAllReduce"); }
@@ -261,14 +267,14 @@ class nccl {
       }
       return code != ncclInProgress;
     };
-    if (!poll_until(ended, limit_)) { fail_late(call); }
+    if (!poll_until(ended, limit_)) { fail_late(call, limit_); }
     if (code != ncclSuccess) { fail(code, call); }
   }
 
-  [[noreturn]] void fail_late(std::string const& what) const {
+  [[noreturn]] void fail_late(std::string const& what, std::chrono::duration<double> limit) const {
     abort();
     throw nccl_error(ncclInProgress, what + " did not end within " +
-                                         stats::number_text(limit_.count()) + " s on rank " +
+                                         stats::number_text(limit.count()) + " s on rank " +
                                          std::to_string(rank_) + ", a rank may be missing");
   }
 

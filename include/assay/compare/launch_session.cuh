@@ -7,6 +7,7 @@
 #include <assay/core/device.hpp>
 #include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
+#include <assay/host/call_within.hpp>
 #include <assay/host/poll_until.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/machine/clock_probe.cuh>
@@ -95,23 +96,27 @@ class launch_session {
   void align(::cuda::stream_ref on) const {
     if (barrier_.enqueue) { barrier_.enqueue(on.get()); }
   }
-  /// Waits for the stream for at most `patience`, or for the limit of the barrier.
+  /// Waits for the stream for at most `patience`, and for the limit of the barrier.
   void wait_for(stream const& on, std::chrono::duration<double> patience) {
-    if (barrier_.synchronize) { return barrier_.synchronize(on.get()); }
-    if (std::isinf(patience.count())) { return on.synchronize(); }
+    auto state = cudaErrorNotReady;
     auto const drained = [&] {
-      auto const state = cudaStreamQuery(on.get());
-      if (state != cudaErrorNotReady) { check(state); }
-      return state == cudaSuccess;
+      state = cudaStreamQuery(on.get());
+      return state != cudaErrorNotReady;
     };
-    if (!stuck_ && poll_until(drained, patience)) { return; }
-    stuck_ = true;
-    throw std::runtime_error(
-        concat({"its stream has not drained within ", stats::number_text(patience.count()),
-                " s: a launch may wait for a rank that failed"}));
+    if (barrier_.synchronize) {
+      try {
+        return barrier_.synchronize(on.get(), patience);
+      } catch (...) {  // what the barrier has not ended may wait for ever
+        stuck_ = stuck_ || !poll_until(drained, std::chrono::seconds{1});
+        throw;
+      }
+    }
+    if (std::isinf(patience.count())) { return on.synchronize(); }
+    if (stuck_ || !poll_until(drained, patience)) { fail_late("its stream", patience); }
+    check(state);
   }
-  /// True if a stream has not drained within the limit. Calls that wait for the device, as those
-  /// that free memory do, may never return then.
+  /// True if a stream, or the device, has not drained within the limit. Calls that wait for the
+  /// device, as those that free memory do, may never return then.
   bool stuck() const noexcept { return stuck_; }
 
   /// See `gpu_uuid`.
@@ -120,15 +125,22 @@ class launch_session {
     return gpu_;
   }
 
-  /// Waits until the device is idle: true if that took long and a second wait did not.
-  static bool drain_is_long() {
-    using steady_clock = std::chrono::steady_clock;
-    auto const begin = steady_clock::now();
-    check(cudaDeviceSynchronize());
-    auto const drained = steady_clock::now();
-    check(cudaDeviceSynchronize());
-    auto const idle = steady_clock::now() - drained;
-    return drained - begin > std::chrono::microseconds{100} + 10 * idle;
+  /// Waits until the device is idle: true if that took long and a second wait did not. Only another
+  /// thread can wait with a limit. It begins a moment later.
+  bool drain_is_long(std::chrono::duration<double> patience) {
+    auto const drain = [at = place_.id] {
+      using steady_clock = std::chrono::steady_clock;
+      check(cudaSetDevice(at));
+      auto const begin = steady_clock::now();
+      check(cudaDeviceSynchronize());
+      auto const drained = steady_clock::now();
+      check(cudaDeviceSynchronize());
+      auto const idle = steady_clock::now() - drained;
+      return drained - begin > std::chrono::microseconds{100} + 10 * idle;
+    };
+    if (std::isinf(patience.count())) { return drain(); }
+    if (auto const found = call_within(patience, drain)) { return *found; }
+    fail_late("work that it enqueued on other streams", patience);
   }
 
   machine::stream_latch<>& latch() noexcept { return latch_; }
@@ -157,6 +169,13 @@ class launch_session {
   static constexpr double held_at_most = 0.05;
 
  private:
+  [[noreturn]] void fail_late(char const* what, std::chrono::duration<double> patience) {
+    stuck_ = true;
+    throw std::runtime_error(
+        concat({what, " has not drained within ", stats::number_text(patience.count()),
+                " s: a launch may wait for a rank that failed"}));
+  }
+
   on::device place_;
   clock primary_;
   device_barrier barrier_;

@@ -45,17 +45,11 @@ namespace assay::measure {
 /// Before a cell the ranks wait for each other, and a `device_barrier` aligns their streams.
 class launch_subject final : public subject {
  public:
+  /// Where the body throws, the destructor runs.
   launch_subject(epoch const& now, std::string const& label, callables::work_factory const& make,
                  std::shared_ptr<launch_session> session)
-      : session_(std::move(session)),
-        label_(label),
-        shared_stream_(session_->stream_of(now.number)),
-        stream_(*shared_stream_),
-        arrive_(now.arrive),
-        patience_(now.patience),
-        learns_(now.number == 0) {
+      : launch_subject(now, label, std::move(session)) {
     device_guard const guard{session_->place()};
-    if (now.shares_gpu) { session_->share(); }
     for (int i = 0; i < 2; ++i) {
       events_.emplace_back(event::kind::timed);
       auto& set = sets_[static_cast<std::size_t>(i)];
@@ -125,21 +119,22 @@ class launch_subject final : public subject {
     wait();
     auto const wrong = set.arrays->verify();
     count_long_drain();
-    // A wrong rank launches too, since a right one does.
-    if (learns_ && (arrive_ || (!wrong && session_->held()))) {
-      maybe_empty_ = device_seconds(set.work, set, 1) <= 20e-6 && !wrong && session_->held();
-    }
+    unseen_ = learns_ && !wrong && session_->held();
     if (!wrong) { resolve_doubts(buffer_set); }
     return wrong;
   }
 
-  int doubts() const override { return maybe_empty_ ? many : escapes_ >= 3 ? 1 : 0; }
+  int doubts() const override { return maybe_empty_ ? many : unseen_ || escapes_ >= 3 ? 1 : 0; }
 
   void look(int buffer_set, int launches) override {
     nvtx_range const scope{"look", category::measurement};
     device_guard const guard{session_->place()};
-    launches == 1 ? look_beside(of(buffer_set)) : look_for_work(of(buffer_set), launches);
+    auto const& set = of(buffer_set);
+    if (launches > 1) { return look_for_work(set, launches); }
+    if (!std::exchange(unseen_, false)) { return look_beside(set); }
+    maybe_empty_ = device_seconds(set.work, set, 1) <= 20e-6 && session_->held();
   }
+  void share_gpu() override { session_->share(); }
 
   int at_once() const override {
     bool const alone =
@@ -169,6 +164,16 @@ class launch_subject final : public subject {
  private:
   using buffers = buffer_set;
   using steady_clock = std::chrono::steady_clock;
+
+  launch_subject(epoch const& now, std::string const& label,
+                 std::shared_ptr<launch_session> session)
+      : session_(std::move(session)),
+        label_(label),
+        shared_stream_(session_->stream_of(now.number)),
+        stream_(*shared_stream_),
+        arrive_(now.arrive),
+        patience_(now.patience),
+        learns_(now.number == 0) {}
   /// Launches of a cell, each of 0.25 ms or more: a pair of events takes less than 1 % of it.
   static constexpr int few = 4;
   /// Launches behind a closed latch, with what prepares each: a stream takes some 1000 operations.
@@ -290,7 +295,7 @@ class launch_subject final : public subject {
   /// After the stream has drained, the device is idle, unless there is work on other streams. A
   /// host thread can lose its processor during a drain, but not three times in turn.
   void count_long_drain() {
-    if (!session_->shared()) { escapes_ = launch_session::drain_is_long() ? escapes_ + 1 : 0; }
+    if (!session_->shared()) { escapes_ = session_->drain_is_long(patience_) ? escapes_ + 1 : 0; }
   }
 
   /// One look of some at work on other streams. The last one throws where the callable enqueued
@@ -301,9 +306,9 @@ class launch_subject final : public subject {
     call(of.work, 1);
     wait();
     if (escapes_ < 3) { return; }
-    beside_ += launch_session::drain_is_long() ? 1 : 0;
+    beside_ += session_->drain_is_long(patience_) ? 1 : 0;
     std::this_thread::sleep_for(std::chrono::microseconds{500});
-    without_ += launch_session::drain_is_long() ? 1 : 0;
+    without_ += session_->drain_is_long(patience_) ? 1 : 0;
     if (++looks_ < looks) { return; }
     looks_ = escapes_ = 0;
     int const beside = std::exchange(beside_, 0);
@@ -332,8 +337,9 @@ class launch_subject final : public subject {
   std::array<buffers, 2> sets_;
   std::vector<event> events_;
   bool timed_ = false;        ///< a cell has run
-  bool learns_;               ///< in the first epoch, `verify` times a launch
-  bool maybe_empty_ = false;  ///< that launch took so little that it may have been none
+  bool learns_;               ///< in the first epoch, a launch is timed after `verify`
+  bool unseen_ = false;       ///< it was not timed yet
+  bool maybe_empty_ = false;  ///< it took so little that it may have been none
   int escapes_ = 0;           ///< successive long first drains of the device
   int looks_ = 0, beside_ = 0, without_ = 0;  ///< of `look_beside`
 };

@@ -42,7 +42,9 @@ ASSAY_INLINE void parallel_for(int threads, std::int64_t count, std::int64_t gra
 }
 
 ASSAY_INLINE int all_threads() noexcept {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  // Asked once: the C++ library reads a file of the system for each answer.
+  static int const all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return all;
 }
 
 }  // namespace assay::host

@@ -104,6 +104,8 @@ class subject {
   virtual int at_once() const { return std::numeric_limits<int>::max(); }
   /// The GPU that the work runs on, as `gpu_uuid` names it; empty on the host.
   virtual std::string gpu() const { return {}; }
+  /// Says that another rank has the same GPU.
+  virtual void share_gpu() {}
   /// @}
 };
 
@@ -118,7 +120,6 @@ struct epoch {
   /// Over ranks: a subject calls it once in each timed cell, before its first launch. Blocks until
   /// all ranks have come. Empty for a process alone.
   std::function<void()> arrive{};
-  bool shares_gpu = false;  ///< over ranks: another one may have the same GPU
   /// Over ranks: a subject waits for its launches for at most this, since a launch may wait for a
   /// rank that has failed.
   std::chrono::duration<double> patience{std::numeric_limits<double>::infinity()};

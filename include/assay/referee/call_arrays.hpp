@@ -106,11 +106,11 @@ class call_arrays {
   }
   /// Names the first array with changed red zones.
   std::optional<std::string> damaged() {
-    auto const* const data = store_->damaged();
-    if (data == nullptr) { return {}; }
+    auto const damage = store_->damaged();
+    if (!damage) { return {}; }
     auto const all = setup_->declared();
     for (auto const& each : all) {
-      if (each.data == data) { return concat({each.name, " of those declared"}); }
+      if (each.data == damage->array) { return concat({each.name, " of those declared"}); }
     }
     return "the kept contents of an `inout` array";
   }

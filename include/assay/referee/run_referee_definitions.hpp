@@ -269,13 +269,20 @@ class session {
       double amount;
     };
     auto const& claimed = found.timed->variants.at(1);
+    double const fastest = std::min(seconds(0), seconds(1));
     for (auto const& [declared, unit, amount] :
          {claim{"moves", "B", claimed.bytes}, claim{"does", "FLOP", claimed.flops}}) {
       if (amount <= 0) { continue; }
       using namespace measure::served;
-      auto const most = references_[0]->request({"ceiling", unit, from_double(amount)});
+      words most;
+      double per_second = 0;
+      // A busy machine slows what a ceiling is measured by: the highest of some decides.
+      for (int asked = 0; asked < 10 && amount / fastest > per_second; ++asked) {
+        most = references_[0]->request({"ceiling", unit, from_double(amount)});
+        if (most.size() < 2) { break; }
+        per_second = std::max(per_second, to_number<double>(at(most, 1)));
+      }
       if (most.size() < 2) { continue; }
-      auto const per_second = to_number<double>(at(most, 1));
       auto const text = [&](std::size_t which) {
         return concat({number_text(amount / seconds(which)), " ", unit, "/s where ", at(most, 2),
                        " reach ", number_text(per_second), " ", unit, "/s"});

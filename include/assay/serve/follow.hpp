@@ -9,11 +9,13 @@
 /// stop. `epoch_begin` and `epoch_end` call the hooks of the options of each rank.
 ///
 /// Replies say more than those of protocol.hpp: `build` the GPU of the rank, `warm` the launches
-/// that begin together. `time`, `verify` and `look SET LAUNCHES` begin with `doubts()` in place of
-/// `ok`. Where that is not 0 on all ranks, rank 0 lets all of them `look`.
+/// that begin together. Where ranks have one GPU, rank 0 says `share` and its names. `time`,
+/// `verify` and `look SET LAUNCHES` begin with `doubts()` in place of `ok`. Where that is not 0 on
+/// all ranks, rank 0 lets all of them `look`.
 #pragma once
 
 #include <assay/core/concat.hpp>
+#include <assay/core/distinct.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/serve/answers.hpp>
@@ -71,7 +73,6 @@ class follower {
       auto const& of = variants_.at(to_number<std::size_t>(at(rest, 1)));
       auto now = epoch_of(rest);
       now.arrive = [this] { arrive(true); };
-      now.shares_gpu = options_.ranks_share_gpus;
       if (all_.ranks() > 1) {
         now.patience = all_.limit() / 2;  // so that the reply of a rank that waits comes in time
       }
@@ -106,6 +107,8 @@ class follower {
     words reply{"ok"};
     if (verb == "look") {
       of.look(to_number<int>(at(request, 1)), to_number<int>(at(request, 2)));
+    } else if (verb == "share") {
+      if (std::ranges::count(request, of.gpu()) > 0) { of.share_gpu(); }
     } else {
       reply = answer_of(of, request);
     }
@@ -146,40 +149,41 @@ class leader {
   std::vector<words> ask(words const& request) {
     (void)all_.broadcast(encode(request));
     auto const own = own_.answer(request);
+    // A rank may be missing since this one has failed.
+    bool const failed_here = own[0] == "error" && own[1] != stopped;
+    auto const before = failed_here ? of_rank(0, own[1]) + "; then " : std::string{};
     std::vector<words> replies;
-    try {
-      for (auto const& line : all_.gather(encode(own))) {
-        replies.push_back(decode({line.data(), line.size() - 1}));
-      }
-    } catch (world_error const& missing) {  // perhaps since this rank has failed
-      if (own[0] != "error") { throw; }
-      throw world_error(of_rank(0, own[1]) + "; then " + missing.what());
+    for (auto const& line : all_.gather(encode(own), before)) {
+      replies.push_back(decode({line.data(), line.size() - 1}));
     }
     std::string failed;
-    bool only_memory = true;
+    bool only_memory = true, more = false;
     for (std::size_t rank = 0; rank < replies.size(); ++rank) {
       if (at(replies[rank], 0) != "error" || at(replies[rank], 1) == stopped) { continue; }
       only_memory = only_memory && lacks_memory(replies[rank]);
-      if (failed.size() >= longest_error) {
-        failed += "; and more ranks";
-        break;
-      }
-      failed += (failed.empty() ? "" : "; ") + of_rank(rank, replies[rank][1]);
+      more = failed.size() >= longest_error;
+      if (!more) { failed += (failed.empty() ? "" : "; ") + of_rank(rank, replies[rank][1]); }
     }
-    if (!failed.empty()) { throw_error(failed, only_memory); }
+    if (!failed.empty()) { throw_error(failed + (more ? "; and more ranks" : ""), only_memory); }
     return replies;
   }
 
-  /// Ends all ranks where two of them have one GPU, by the names that they have told.
-  void require_own_gpus(std::vector<words> const& built) const {
-    for (std::size_t rank = 0; rank < built.size() && !share_gpus_; ++rank) {
+  /// The GPUs that several ranks have, by the names that they have told. Ends all ranks where that
+  /// is not allowed.
+  words shared_gpus(std::vector<words> const& built) const {
+    words shared;
+    for (std::size_t rank = 0; rank < built.size(); ++rank) {
+      auto const& gpu = at(built[rank], 4);
       for (std::size_t other = 0; other < rank; ++other) {
-        if (at(built[rank], 4).empty() || built[rank][4] != at(built[other], 4)) { continue; }
+        if (gpu.empty() || gpu != at(built[other], 4)) { continue; }
+        add_distinct(shared, gpu);
+        if (share_gpus_) { continue; }
         all_.abandon(concat({"ranks ", std::to_string(other), " and ", std::to_string(rank),
-                             " have one GPU, ", built[rank][4], "; ranks_share_gpus allows it"}));
+                             " have one GPU, ", gpu, "; ranks_share_gpus allows it"}));
         all_.barrier();  // throws this
       }
     }
+    return shared;
   }
 
   void drop(int number) {

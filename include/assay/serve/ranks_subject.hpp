@@ -32,7 +32,6 @@ class ranks_subject final : public subject {
         variant_(variant),
         decides_(now.decides.value_or(clock::wall)) {
     auto const built = build(now);
-    by_->require_own_gpus(built);
     bytes_ = served::to_number<double>(served::at(built[0], 1));
     flops_ = served::to_number<double>(served::at(built[0], 2));
     for (auto const& each : built) {
@@ -108,9 +107,15 @@ class ranks_subject final : public subject {
   /// Where a rank fails, those that have built give their subjects back.
   std::vector<served::words> build(epoch const& now) const {
     try {
-      return request({"build", std::to_string(variant_), std::to_string(now.number),
-                      std::to_string(now.seed), std::to_string(now.instance),
-                      now.decides ? std::string{to_string(*now.decides)} : std::string{}});
+      auto const built =
+          request({"build", std::to_string(variant_), std::to_string(now.number),
+                   std::to_string(now.seed), std::to_string(now.instance),
+                   now.decides ? std::string{to_string(*now.decides)} : std::string{}});
+      if (auto shared = by_->shared_gpus(built); !shared.empty()) {
+        shared.insert(shared.begin(), "share");
+        (void)request(std::move(shared));
+      }
+      return built;
     } catch (world_error const&) { throw; } catch (...) {
       by_->drop(number_);
       throw;

@@ -35,23 +35,37 @@ class crash_note {
     exists() = false;
   }
 
-  /// Notes what runs; empty while nothing does.
-  void set(std::string_view what) noexcept {
+  /// Notes what runs, and the end of a message about it; empty while nothing does.
+  void set(std::string_view what, std::string_view end) noexcept {
     if (!is_first_) { return; }
-    auto& [text, size] = note();
-    size = 0;
-    std::copy_n(what.data(), std::min(what.size(), text.size()), text.data());
-    size = std::min(what.size(), text.size());
+    note().set({});
+    ending().set(end);
+    note().set(what);
   }
 
  private:
   static constexpr std::array signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
-  struct words {
-    std::array<char, 400> text{};
-    std::atomic<std::size_t> size = 0;
+  /// Text that a handler may read.
+  class words {
+   public:
+    void set(std::string_view to) noexcept {
+      size_ = 0;
+      auto const size = std::min(to.size(), text_.size());
+      std::copy_n(to.data(), size, text_.data());
+      size_ = size;
+    }
+    std::string_view get() const noexcept { return {text_.data(), size_}; }
+
+   private:
+    std::array<char, 400> text_{};
+    std::atomic<std::size_t> size_ = 0;
   };
   static words& note() noexcept {
+    static words kept;
+    return kept;
+  }
+  static words& ending() noexcept {
     static words kept;
     return kept;
   }
@@ -74,11 +88,12 @@ class crash_note {
   }
   /// Calls what a handler may call, and no more.
   static void print(int which) {
-    auto& [text, size] = note();
-    if (size > 0) {
+    if (auto const what = note().get(); !what.empty()) {
       write_all("assay::verify: ");
-      write_all({text.data(), size});
-      write_all(" crashed; later cases did not run\n");
+      write_all(what);
+      write_all(" crashed; later cases did not run");
+      write_all(ending().get());
+      write_all("\n");
     }
     restore();
     raise(which);

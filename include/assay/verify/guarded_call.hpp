@@ -10,20 +10,20 @@
 #include <assay/callables/callable.hpp>
 #include <assay/memory/concepts.hpp>
 #include <assay/verify/call_place.hpp>
+#include <assay/verify/guarded_arrays.hpp>
 #include <assay/verify/hang_watch.hpp>
 #include <assay/verify/options.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,7 +31,8 @@ namespace assay::verify_detail {
 
 /// The size and the values of one call.
 struct declaration {
-  std::string name;  ///< both in words
+  std::string name;    ///< both in words
+  std::string repeat;  ///< the end of a message that says how to repeat them
   verify_detail::factory const& factory;
   shape const& of;
   special_values special;
@@ -49,57 +50,95 @@ struct placement {
 class guarded_call {
  public:
   guarded_call(call_place& where, hang_watch& watch, placement of = {})
-      : place_(where),
-        watch_(watch),
-        layout_(of.layout),
-        store_(std::make_shared<arrays::guarded_store>(where.make_store(), of.begin, 1, true)) {}
+      : place_(where), watch_(watch), layout_(of.layout), arrays_(where.make_store(), of.begin) {}
   guarded_call(guarded_call const&) = delete;
   guarded_call& operator=(guarded_call const&) = delete;
   ~guarded_call() {
     end_work();
     // Memory of a device waits for kernels that a call has left behind.
-    watch_.during("work behind a call", [&] { store_.reset(); });
+    watch_.during("work behind a call", [&] { arrays_.free(); });
   }
 
   /// Calls twice, over two kinds of poison. Returns what is wrong.
   std::optional<std::string> examine(declaration const& how) {
-    auto const run = [&] { watch_.during("a call", [&] { place_.call(work_); }); };
+    wrong_ = {};
     auto wrong = declare(how);
     if (wrong) { return wrong; }
     bool const infinite =
         how.special == special_values::nan || how.special == special_values::infinities;
-    was_called_ = !(infinite && arrays_->is_finite());
+    was_called_ = !(infinite && arrays_.of().is_finite());
     if (!was_called_) { return {}; }
-    wrong = call(run);
+    wrong = call_once();
     if (!wrong) { wrong = wrong_result(); }
     if (wrong) { return wrong; }
-    auto const first = contents(is_checked);
-    arrays_->restore();
-    cover(second_poison);
-    pad(false);
-    wrong = call(run);
-    if (wrong) { return "the same call once more: " + *wrong; }
-    auto const other = change_since(first);
+    auto const first = arrays_.checked();
+    wrong = call_over(kind::second);
+    if (wrong) { return once_more + *wrong; }
+    auto const other = arrays_.change_since(first);
     if (!other) { return {}; }
-    if (auto const why = wrong_result()) { return "the same call once more: " + *why; }
-    if (arrays_->is_unordered()) { return {}; }
-    return "the same call once more gave other bits: " + *other +
-           "; where sums have no order, call make.unordered()";
+    kind_ = kind::second;
+    if (auto const why = wrong_result()) { return once_more + *why; }
+    if (arrays_.of().is_unordered()) { return {}; }
+    wrong_ = other;
+    return other_bits + arrays_.name(*other) + "; where sums have no order, call make.unordered()";
+  }
+
+  /// The words of a failure, with what more calls tell of the wrong element.
+  struct explanation {
+    enum class cause { unknown, unchanged, read };
+    std::string words;
+    cause of = cause::unknown;  ///< the call left the element as it was, or read what it must not
+  };
+  /// Was the element never written, or of which content that no call may read was it computed?
+  explanation explained(std::string const& wrong) {
+    if (!wrong_) { return {wrong}; }
+    auto const got = arrays_.bytes_of(*wrong_);
+    auto const all = arrays_.of().declared();
+    bool const is_poison = is_all(got, guarded_arrays::poison(all[wrong_->array], kind_));
+    // Where bits may differ from call to call, the highest byte alone, with the exponent.
+    auto const from = static_cast<std::ptrdiff_t>(arrays_.of().is_unordered() ? got.size() - 1 : 0);
+    auto const over = [&](probe const& but) -> std::optional<std::vector<std::byte>> {
+      if (call_over(kind_, but)) { return {}; }
+      return arrays_.bytes_of(*wrong_);
+    };
+    auto const changes = [&](std::optional<std::vector<std::byte>> const& now) {
+      return now && !std::equal(got.begin() + from, got.end(), now->begin() + from);
+    };
+    auto const again = over({});
+    if (changes(again) && kind_ == kind::first) {
+      return {wrong + "; the same call once more gave another result"};
+    }
+    if (!again || changes(again)) { return {wrong}; }
+    for (auto const& but : arrays_.probes()) {
+      auto const other = over(but);
+      if (!changes(other)) { continue; }
+      auto const back = over({});
+      if (!back || changes(back)) { return {wrong}; }
+      auto const& of = all[but.array];
+      bool const is_unchanged = is_poison && but.where == probe::place::content &&
+                                but.array == wrong_->array &&
+                                is_all(*other, guarded_arrays::poison(of, kind::third));
+      auto const words = is_poison && kind_ == kind::second ? with_poison_named(wrong) : wrong;
+      if (!is_unchanged) { return {read_from(but, of, words), explanation::cause::read}; }
+      return {because(words, is_empty_ ? "was left as it was" : "was never written"),
+              explanation::cause::unchanged};
+    }
+    return {wrong};
   }
 
   /// Runs a call that was recorded in a graph.
   std::optional<std::string> examine_recorded(declaration const& how) {
     auto wrong = declare(how);
     if (wrong) { return wrong; }
-    auto const before = contents([](auto const& each) { return !is_kept(each); });
+    auto const before = arrays_.written();
     std::optional<std::function<void()>> graph;
     wrong = call([&] {
       watch_.during("a call that a graph records", [&] { graph = place_.record(work_); });
     });
     if (wrong || !graph) { return wrong; }
-    if (auto const early = change_since(before)) {
+    if (auto const early = arrays_.change_since(before)) {
       return "it works outside the stream that it is given: while a graph recorded the call, " +
-             *early + " changed";
+             arrays_.name(*early) + " changed";
     }
     wrong = call([&] { watch_.during("a call in a captured graph", *graph); });
     if (!wrong) { wrong = wrong_result(); }
@@ -113,7 +152,7 @@ class guarded_call {
     auto wrong = one.declare(first);
     if (!wrong) { wrong = two.declare(second); }
     if (wrong) { return wrong; }
-    one.watch_.set_case(first.name);
+    one.watch_.set_case(first.name, first.repeat);
     bool done = false;
     wrong = one.call([&] {
       one.watch_.during("one of two calls at once",
@@ -121,7 +160,7 @@ class guarded_call {
     });
     if (!wrong && !done) { return {}; }
     if (!wrong) { wrong = one.wrong_result(); }
-    if (!wrong) { wrong = two.harm(); }
+    if (!wrong) { wrong = two.arrays_.harm(); }
     if (!wrong) { wrong = two.wrong_result(); }
     if (wrong) {
       return "two calls at once, on two streams: " + *wrong +
@@ -131,24 +170,25 @@ class guarded_call {
   }
 
   /// The worst error of the last right results.
-  worst_error worst() const noexcept { return arrays_->worst(); }
-  std::string worst_place() const {
-    auto const of = arrays_->declared()[worst().array];
-    return arrays::detail::place_in(of.rows, worst().element, of.name);
-  }
+  worst_error worst() const noexcept { return arrays_.of().worst(); }
+  std::string worst_place() const { return arrays_.name({worst().array, worst().element}); }
   /// False where the last case was left out, since its factory handles finite numbers alone.
   bool was_called() const noexcept { return was_called_; }
   /// True where an array has rows, so that other layouts of these are to be tried.
   bool has_rows() const {
-    auto const all = arrays_->declared();
+    auto const all = arrays_.of().declared();
     return std::ranges::any_of(all, [](auto const& each) { return each.rows.rows > 0; });
   }
   /// The scalars of the last call in words, and what else the setup chose.
-  std::string scalars() const { return arrays_ ? arrays_->scalars() : std::string{}; }
+  std::string scalars() const { return arrays_.exist() ? arrays_.of().scalars() : std::string{}; }
+  /// The number of combinations of scalars.
+  std::uint64_t scalar_choices() const {
+    return arrays_.exist() ? arrays_.of().scalar_choices() : 1;
+  }
 
   /// The results that nothing is expected of, and those of which samples are checked.
   std::vector<std::string> unchecked() const {
-    auto const all = arrays_->declared();
+    auto const all = arrays_.of().declared();
     std::vector<std::string> found;
     for (auto const& each : all) {
       if (each.sample > 0) {
@@ -163,43 +203,33 @@ class guarded_call {
 
  private:
   using role = declared_array::role;
-  static constexpr unsigned char scratch_poison = 0xFB;  // -2.6e36 as a float, unlike outputs
-  static constexpr unsigned char second_poison = 0x5A;   // 1.5e16
-
-  /// A copy of the content of an array.
-  struct content {
-    declared_array of{};
-    std::unique_ptr<std::byte[]> data;
-  };
-
-  static bool is_checked(declared_array const& of) { return of.expected; }
-  static bool is_padded(declared_array const& of) {
-    return of.elements > 0 && of.rows.leading_dimension > of.rows.columns;
-  }
-  static bool is_kept(declared_array const& of) {
-    return of.what == role::input || of.what == role::zeros;
-  }
+  using kind = content_kind;
+  static constexpr auto once_more = "the same call once more: ";
+  static constexpr auto other_bits = "the same call once more gave other bits: ";
 
   /// Calls the factory. An exception of the factory is an error of this size.
   std::optional<std::string> declare(declaration const& how) {
     end_work();
-    watch_.set_case(how.name);
+    kind_ = kind::first;
+    is_empty_ = std::ranges::any_of(std::span{how.of.extents}.first(how.of.rank),
+                                    [](auto each) { return each == 0; });
+    watch_.set_case(how.name, how.repeat);
     auto const thrown = what_throws("the factory threw", [&] {
-      store_->rewind(false);
-      arrays_.emplace(store_, how.seed);
-      arrays_->allow_empty().with(how.special).choose_scalars(how.scalars).choose_rows(layout_);
-      watch_.during("the factory", [&] { work_ = how.factory.make(*arrays_, how.of); });
+      auto& made = arrays_.restart(how.seed);
+      made.allow_empty().with(how.special).choose_scalars(how.scalars).choose_rows(layout_);
+      watch_.during("the factory", [&] { work_ = how.factory.make(made, how.of); });
     });
     if (thrown) { return thrown; }
-    if (auto const& more = scalars(); !more.empty()) { watch_.set_case(how.name + ", " + more); }
-    if (!arrays_->has_expectations()) {  // no failure of the work, but of the program
+    if (auto const& more = scalars(); !more.empty()) {
+      watch_.set_case(how.name + ", " + more, how.repeat);
+    }
+    if (!arrays_.of().has_expectations()) {  // no failure of the work, but of the program
       throw std::invalid_argument("verify: " + how.name +
                                   ": the factory expects nothing, so nothing would be checked: say "
                                   "what is right by make.expect(array, f)");
     }
-    cover(scratch_poison, true);
-    pad(true);
-    kept_ = contents(is_kept);
+    arrays_.cover(kind::first);
+    arrays_.keep();
     return {};
   }
 
@@ -207,61 +237,8 @@ class guarded_call {
   void end_work() {
     watch_.during("the end of the factory's work", [&] {
       work_ = {};
-      arrays_.reset();
+      arrays_.end();
     });
-  }
-
-  /// Fills scratch memory, and outputs unless these hold their own poison.
-  void cover(unsigned char poison, bool scratch_alone = false) {
-    for (auto const& each : arrays_->declared()) {
-      if (each.what == role::scratch || (each.what == role::output && !scratch_alone)) {
-        store_->fill(each.data, poison, each.bytes);
-      }
-    }
-    store_->finish();
-  }
-
-  /// Byte i of the padding behind a row: of NaN that is no poison, or of 1.5e16 and -3.1e16, which
-  /// reach a maximum and a minimum.
-  std::byte padding_byte(std::size_t row, std::size_t i) const {
-    return std::byte{static_cast<unsigned char>(padding_is_nan_ ? (i % 2 == 0 ? 0xFE : 0x7F)
-                                                                : (row % 2 == 0 ? 0x5A : 0xDA))};
-  }
-  /// The padding behind a row of a copied array.
-  static std::span<std::byte> padding(content const& in, std::size_t row) {
-    auto const& rows = in.of.rows;
-    auto const size = in.of.bytes / in.of.elements;
-    return {in.data.get() + (row * rows.leading_dimension + rows.columns) * size,
-            (rows.leading_dimension - rows.columns) * size};
-  }
-
-  /// Fills the padding of all rows.
-  void pad(bool with_nan) {
-    padding_is_nan_ = with_nan;
-    auto const all = contents(is_padded);
-    for (auto const& each : all) {
-      for (std::size_t row = 0; row < each.of.rows.rows; ++row) {
-        auto const to = padding(each, row);
-        for (std::size_t i = 0; i < to.size(); ++i) { to[i] = padding_byte(row, i); }
-      }
-      store_->copy_in(each.of.data, each.data.get(), each.of.bytes);
-    }
-    store_->finish();
-  }
-
-  /// The first row whose padding has changed, in words.
-  std::optional<std::string> changed_padding() const {
-    for (auto const& each : contents(is_padded)) {
-      for (std::size_t row = 0; row < each.of.rows.rows; ++row) {
-        auto const now = padding(each, row);
-        std::size_t same = 0;
-        while (same < now.size() && now[same] == padding_byte(row, same)) { ++same; }
-        if (same == now.size()) { continue; }
-        return "it wrote into the padding behind row " + std::to_string(row) + " of " +
-               arrays::detail::array_in_words(each.of.rows, each.of.name);
-      }
-    }
-    return {};
   }
 
   /// What code of the caller throws, in words, but for a lack of memory.
@@ -280,70 +257,83 @@ class guarded_call {
   template <class Run>
   std::optional<std::string> call(Run const& run) {
     if (auto thrown = what_throws("the call threw", run)) { return thrown; }
-    return harm();
+    return arrays_.harm();
+  }
+  std::optional<std::string> call_once() {
+    return call([&] { watch_.during("a call", [&] { place_.call(work_); }); });
+  }
+  /// The same over content that no call may read.
+  std::optional<std::string> call_over(content_kind usual, probe const& but = {}) {
+    arrays_.of().restore();
+    arrays_.cover(usual, but);
+    return call_once();
   }
 
   /// The first wrong result in words, or why a function does not say what is right.
   std::optional<std::string> wrong_result() {
     constexpr auto who = "a function of expect, expect_from or expect_that";
     std::optional<std::string> wrong;
-    auto const judge = [&] { wrong = arrays_->verify(); };
+    auto const judge = [&] { wrong = arrays_.of().verify(); };
     auto thrown = what_throws("", [&] { watch_.during(who, judge); });
-    return thrown ? thrown : wrong;
+    if (thrown) { return thrown; }
+    // A function of the caller that judges an array names no element.
+    if (wrong && worst().share > 0) { wrong_ = element_place{worst().array, worst().first}; }
+    return wrong;
   }
 
-  /// Changes that no call may make, in words: of red zones, padding, inputs and zeros.
-  std::optional<std::string> harm() {
-    if (auto const* const at = store_->damaged(); at != nullptr) {
-      for (auto const& each : arrays_->declared()) {
-        if (each.data == at) { return "it wrote before or behind " + each.name; }
-      }
-      return "it wrote before or behind the first contents of an inout array";
-    }
-    if (auto padded = changed_padding()) { return padded; }
-    auto changed = change_since(kept_);
-    if (changed) { *changed += ", which calls only read or leave as zeros, was changed"; }
-    return changed;
+  static bool is_all(std::vector<std::byte> const& in, unsigned char each) {
+    return std::ranges::all_of(in, [each](std::byte is) { return is == std::byte{each}; });
   }
 
-  template <class Which>
-  std::vector<content> contents(Which const& which) const {
-    auto const all = arrays_->declared();
-    std::vector<content> found;
-    for (auto const& each : all) {
-      if (!which(each)) { continue; }
-      auto data = std::make_unique_for_overwrite<std::byte[]>(each.bytes);
-      store_->copy_out(data.get(), each.data, each.bytes);
-      found.push_back({each, std::move(data)});
+  /// Words of a wrong element that was computed from what a call must not read.
+  std::string read_from(probe const& what, declared_array const& of,
+                        std::string const& wrong) const {
+    if (what.where == probe::place::padding) {
+      return because(wrong, "was computed from the padding between rows");
     }
-    return found;
+    if (what.where == probe::place::surroundings) {
+      return because(wrong, "was computed from memory before or behind " + of.name);
+    }
+    bool const is_scratch = of.what == role::scratch;
+    auto const held =
+        (is_scratch ? ", scratch memory," : "") + std::string{" held before the call"};
+    return because(wrong, "was computed from what " + of.name + held) +
+           (is_scratch ? "; where it must begin with zeros, declare it by make.zeros"
+                       : "; where calls read " + of.name + ", declare it by make.inout");
   }
 
-  /// The first element, but for padding, that has changed, in words.
-  std::optional<std::string> change_since(std::vector<content> const& before) const {
-    for (auto const& each : before) {
-      auto const now = std::make_unique_for_overwrite<std::byte[]>(each.of.bytes);
-      store_->copy_out(now.get(), each.of.data, each.of.bytes);
-      if (std::memcmp(now.get(), each.data.get(), each.of.bytes) == 0) { continue; }
-      auto const size = each.of.bytes / each.of.elements;
-      for (std::size_t i = 0; i < each.of.elements; ++i) {
-        bool const same = std::memcmp(now.get() + i * size, each.data.get() + i * size, size) == 0;
-        if (same || each.of.rows.is_padding(i)) { continue; }
-        return arrays::detail::place_in(each.of.rows, i, each.of.name);
-      }
+  /// Words of an element that holds the second poison, which a setup does not know.
+  static std::string with_poison_named(std::string words) {
+    auto const wanted = words.find(", expected ");
+    auto const value = wanted == words.npos ? wanted : words.rfind(" is ", wanted);
+    if (value == words.npos) { return words; }
+    return words.replace(value, wanted - value, arrays::detail::poison_in_words);
+  }
+
+  /// Words of a wrong element with a cause that is known.
+  std::string because(std::string words, std::string const& cause) const {
+    if (words.starts_with(other_bits)) { return arrays_.name(*wrong_) + " " + cause; }
+    if (words.starts_with(once_more)) { words.erase(0, std::string_view{once_more}.size()); }
+    for (std::string_view const each :
+         {arrays::detail::poison_in_words, arrays::detail::integer_poison_in_words}) {
+      auto const at = words.find(each);
+      if (at == words.npos) { continue; }
+      bool const is_integer = each == arrays::detail::integer_poison_in_words;
+      words.replace(at, each.size(), is_integer ? "" : " " + cause);
+      if (!is_integer) { return words; }
     }
-    return {};
+    return words + "; it " + cause;
   }
 
   call_place& place_;
   hang_watch& watch_;
   std::size_t layout_;
-  bool padding_is_nan_ = true;
-  std::shared_ptr<arrays::guarded_store> store_;
-  std::optional<setup> arrays_;
+  guarded_arrays arrays_;
   callables::work work_;
-  std::vector<content> kept_;  ///< arrays that calls must not change
   bool was_called_ = false;
+  bool is_empty_ = false;               ///< an extent is 0
+  kind kind_ = kind::first;             ///< of the content before the last call
+  std::optional<element_place> wrong_;  ///< the element that the last failure names
 };
 
 }  // namespace assay::verify_detail

@@ -33,8 +33,12 @@ class hang_watch {
     thread_.join();
   }
 
-  /// The size and the values that code of the caller gets from now on.
-  void set_case(std::string what) { case_ = std::move(what); }
+  /// The size and the values that code of the caller gets from now on, and the end of a message
+  /// that says how to repeat them.
+  void set_case(std::string what, std::string repeat = {}) {
+    case_ = std::move(what);
+    repeat_ = std::move(repeat);
+  }
 
   /// Runs code of the caller, which `who` names: "the factory".
   template <class Call>
@@ -53,7 +57,7 @@ class hang_watch {
 
   void set(std::string what) {
     std::lock_guard const lock{mutex_};
-    crash_.set(what);
+    crash_.set(what, repeat_);
     what_ = std::move(what);
     begin_ = clock::now();
   }
@@ -67,8 +71,8 @@ class hang_watch {
       if (ends_ || what_.empty() || clock::now() - begin_ < limit) { continue; }
       (void)std::fprintf(stderr,
                          "assay::verify: %s did not end within %g s; later cases did not run; "
-                         ".max_call_seconds allows it more\n",
-                         what_.c_str(), max_seconds_);
+                         ".max_call_seconds allows it more%s\n",
+                         what_.c_str(), max_seconds_, repeat_.c_str());
       std::_Exit(EXIT_FAILURE);
     }
   }
@@ -77,7 +81,7 @@ class hang_watch {
   crash_note crash_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::string case_;
+  std::string case_, repeat_;
   std::string what_;  // empty while no code of the caller runs
   clock::time_point begin_;
   bool ends_ = false;

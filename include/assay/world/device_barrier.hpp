@@ -6,6 +6,7 @@
 
 #include <assay/core/requirements.hpp>
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -18,8 +19,8 @@ struct device_barrier {
   std::string name{};  ///< for reports: "NCCL"
   /// Enqueues the barrier: later work of the stream begins when all ranks have come to it.
   std::function<void(CUstream_st*)> enqueue{};
-  /// Waits for the stream, and throws where another rank is missing.
-  std::function<void(CUstream_st*)> synchronize{};
+  /// Waits for the stream for at most this long, and throws where another rank is missing.
+  std::function<void(CUstream_st*, std::chrono::duration<double>)> synchronize{};
 };
 
 }  // namespace assay

@@ -32,8 +32,10 @@ class star final : public transport {
   star(membership of, std::vector<std::unique_ptr<connection>> links)
       : of_(std::move(of)), links_(std::move(links)) {}
 
-  std::vector<std::string> gather(verb which, std::string_view bytes) override {
+  std::vector<std::string> gather(verb which, std::string_view bytes,
+                                  std::string_view before) override {
     begin();
+    before_ = before;
     if (of_.rank != 0) {
       auto const how =
           links_[0]->send(message{code(which), number_, std::string{bytes}}.encoded(), patience());
@@ -98,11 +100,12 @@ class star final : public transport {
 
   void begin() {
     if (!failure_.empty()) { throw world_error(failure_); }
+    before_.clear();
     ++number_;
   }
 
   [[noreturn]] void fail(std::string const& why) {
-    abandon(why);
+    abandon(before_ + why);
     throw world_error(failure_);
   }
 
@@ -167,6 +170,7 @@ class star final : public transport {
   membership of_;
   std::vector<std::unique_ptr<connection>> links_;  ///< by rank; a rank but 0 has that to rank 0
   std::uint32_t number_ = 0;                        ///< of the call
+  std::string before_;                              ///< what a failure of this call is told behind
   std::string failure_;
 };
 

@@ -46,8 +46,10 @@ inline std::string names_of(std::vector<int> const& ranks) {
 class transport {
  public:
   virtual ~transport() = default;
-  /// Rank 0 gets the bytes of all ranks, by rank. The others get nothing, and need not wait.
-  virtual std::vector<std::string> gather(verb which, std::string_view bytes) = 0;
+  /// Rank 0 gets the bytes of all ranks, by rank. The others get nothing, and need not wait. Where
+  /// a rank is missing, all ranks are told so behind `before`, if the transport itself tells it.
+  virtual std::vector<std::string> gather(verb which, std::string_view bytes,
+                                          std::string_view before) = 0;
   /// Each rank gets the bytes of rank 0.
   virtual std::string broadcast(verb which, std::string_view bytes) = 0;
   /// Makes this and the next calls of all ranks throw this text.

@@ -80,8 +80,9 @@ class world {
   std::chrono::duration<double> limit() const noexcept { return of_.limit; }
 
   /// Returns the bytes of all ranks, by rank, on rank 0. The others get nothing and need not wait.
-  std::vector<std::string> gather(std::string_view own) const {
-    auto all = to_->gather(detail::verb::gather, own);
+  /// Where a rank is missing, `before` of rank 0 begins the text that all ranks throw.
+  std::vector<std::string> gather(std::string_view own, std::string_view before = {}) const {
+    auto all = to_->gather(detail::verb::gather, own, before);
     if (rank() != 0) { all.clear(); }
     return all;
   }
@@ -93,7 +94,7 @@ class world {
 
   /// Blocks until all ranks have come.
   void barrier() const {
-    (void)to_->gather(detail::verb::barrier, {});
+    (void)to_->gather(detail::verb::barrier, {}, {});
     (void)to_->broadcast(detail::verb::barrier, {});
   }
 
@@ -116,7 +117,8 @@ class world {
     gathering(int rank, int ranks, gather_function all)
         : rank_(rank), ranks_(ranks), all_(std::move(all)) {}
 
-    std::vector<std::string> gather(detail::verb, std::string_view bytes) override {
+    std::vector<std::string> gather(detail::verb, std::string_view bytes,
+                                    std::string_view) override {
       if (!failure_.empty()) { throw world_error(failure_); }
       auto got = all_('.' + std::string{bytes});
       if (got.size() != static_cast<std::size_t>(ranks_)) {
@@ -130,7 +132,7 @@ class world {
       return got;
     }
     std::string broadcast(detail::verb which, std::string_view bytes) override {
-      return std::move(gather(which, rank_ == 0 ? bytes : std::string_view{})[0]);
+      return std::move(gather(which, rank_ == 0 ? bytes : std::string_view{}, {})[0]);
     }
     void abandon(std::string const& why) noexcept override {
       if (!failure_.empty()) { return; }
