@@ -28,7 +28,7 @@ class Assay(CMakePackage):
 
     variant("compiled", default=False, description="Build assay::compiled: programs that link it compile faster")
     variant("cuda", default=False, description="Bring a CUDA toolkit, and have work on its streams in assay::compiled")
-    variant("tools", default=False, description="Build assay_compare, assay_referee and assay_report")
+    variant("tools", default=False, description="Build assay_compare, assay_bisect, assay_report and others")
 
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
@@ -54,4 +54,5 @@ class Assay(CMakePackage):
     def build_targets(self):
         if "+tools" not in self.spec:
             return []  # what is built by default: the libraries, or nothing
-        return ["assay_compiled", "example.assay_compare", "example.assay_referee", "example.assay_report"]
+        tools = ("compare", "bisect", "history", "referee", "report")
+        return ["assay_compiled", *(f"example.assay_{tool}" for tool in tools)]
