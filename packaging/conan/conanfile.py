@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recipe of Conan 2, for the checkout that it lies in:  conan create packaging/conan --build=missing
+"""The recipe of Conan 2, for the checkout that it lies in:  conan create packaging/conan
 
 Consumers call find_package(assay) and get the package's own targets: assay::assay, and with `compiled` assay::compiled.
 What the targets assay::cli and assay::sqlite need (CLI11, nlohmann_json, SQLite 3) is required beside assay.

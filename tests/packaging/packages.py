@@ -97,7 +97,7 @@ class Packages:
     def conan(self, *options):
         conan, home = self.find_conan(), str(self.scratch / "conan_home")
         run(conan, "profile", "detect", "--force", CONAN_HOME=home)
-        self.told(run(conan, "create", self.clone / "packaging/conan", "--build=missing", "-s", "compiler.cppstd=20", *options,
+        self.told(run(conan, "create", self.clone / "packaging/conan", "-s", "compiler.cppstd=20", *options,
                       CONAN_HOME=home))
 
     def conan_compiled(self):
