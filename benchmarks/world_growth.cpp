@@ -134,8 +134,8 @@ void time_calls(int ranks, int rounds, report::document& figures) {
       [&](crowd& all) {
         for (int i = 0; i < rounds; ++i) {
           (void)all.broadcast(detail::verb::broadcast, {});
-          (void)all.gather(detail::verb::gather, reply);
-          (void)all.gather(detail::verb::barrier, {});
+          (void)all.gather(detail::verb::gather, reply, {});
+          (void)all.gather(detail::verb::barrier, {}, {});
           (void)all.broadcast(detail::verb::barrier, {});
         }
       });

@@ -6,6 +6,7 @@
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/options.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -15,7 +16,7 @@
 namespace assay::examples {
 
 /// One watch over several named places. It waits for all of them, returns the reasons of each with
-/// its name, and describes the first.
+/// its name, and the throttle bits of any, and describes the first.
 inline measure::environment_watch watch_together(
     std::vector<std::pair<std::string, measure::environment_watch>> all) {
   if (all.empty()) { throw std::invalid_argument("watch_together: no place to watch"); }
@@ -31,7 +32,11 @@ inline measure::environment_watch watch_together(
             return reasons;
           },
           [places](measure::comparison& into) { places->front().second.describe(into); },
-          [places] { return places->front().second.throttle_bits(); }};
+          [places] {
+            std::uint64_t bits = 0;
+            for (auto const& [name, place] : *places) { bits |= place.throttle_bits(); }
+            return bits;
+          }};
 }
 
 }  // namespace assay::examples

@@ -164,7 +164,7 @@ TEST_CASE("a host that falls off the network is named, and its rank ends too", "
                                   if (rank == 2) { met.open_once(); }
                                   if (rank != 1) { unplugged.wait(); }
                                   if (rank == 0) { sent.wait(); }
-                                  (void)all.gather(detail::verb::gather, "gathered");
+                                  (void)all.gather(detail::verb::gather, "gathered", {});
                                   if (rank == 1) { sent.open_once(); }
                                   (void)all.broadcast(detail::verb::broadcast, {});
                                   return std::string{"no error"};

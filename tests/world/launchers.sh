@@ -23,7 +23,7 @@ slurm) require sbatch srun scontrol sinfo slurmctld slurmd munged ;;
 *) exit 2 ;;
 esac
 if [ $# = 3 ]; then
-  require unshare ip
+  require unshare ip mount hostname
   set -- sh "$0" "$@" inside
   user='--user --map-root-user'
   [ "$(id -u)" != 0 ] || user=

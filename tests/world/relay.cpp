@@ -141,12 +141,12 @@ TEST_CASE("a connection that stalls ends all ranks when rank 0's limit has passe
                 if (rank == 0) {  // nobody but the victim is missing when the limit begins
                   detail::star all{job.of(0, 0.5), links()};
                   sent.wait();
-                  (void)all.gather(detail::verb::gather, {});
+                  (void)all.gather(detail::verb::gather, {}, {});
                   return std::string{"no error"};
                 }
                 bool const hears_nothing = both_ways && rank == job.at.victim;
                 detail::star all{job.of(rank, hears_nothing ? 0.25 : 60), links()};
-                (void)all.gather(detail::verb::gather, gathered);
+                (void)all.gather(detail::verb::gather, gathered, {});
                 if (rank == 1) { sent.open_once(); }
                 (void)all.broadcast(detail::verb::broadcast, {});
                 return std::string{"no error"};

@@ -273,62 +273,36 @@ TEST_CASE("ranks have inputs of their own, in place too", "[comm]") {
   CHECK(seen == workloads::reduction_inputs{3, 2}.input(1, 999));
 }
 
-TEST_CASE("a collective subject launches graphs in its buffer_set, and verifies once",
-          "[measure]") {
+TEST_CASE("sums are launched in graphs of a buffer set, and wrong ones are told", "[measure]") {
+  auto const peers = comm::peers::on_one(on::device{0}, 2);
+  examples::epoch_arrays arrays{peers, 1000};
   counters count;
-  examples::collective_work work{places(2), 3};
-  work.enqueue = [&](int rank, ::cuda::stream_ref on, int buffer_set) {
-    count.add(2 * buffer_set + rank, on);
+  std::atomic<float*> first{nullptr};  // the output of the first buffer set
+  examples::sum_function const counting = [&](int rank, ::cuda::stream_ref on,
+                                              comm::rank_buffers<float> const& at, std::size_t) {
+    float* none = nullptr;
+    (void)first.compare_exchange_strong(none, at.out[0]);
+    count.add((at.out[0] == first ? 0 : 2) + rank, on);
   };
-  work.poison = [&](int buffer_set) {
-    for (int rank = 0; rank < 2; ++rank) { count.values[2 * buffer_set + rank] = 0; }
-  };
-  work.verify = [&](int buffer_set) -> std::optional<std::string> {
-    if (count[2 * buffer_set] == 1 && count[2 * buffer_set + 1] == 1) { return std::nullopt; }
-    return "counted " + std::to_string(count[2 * buffer_set]);
-  };
-  examples::collective_subject subject{work};
+  auto const subject = arrays.subject(counting, 3, {3, 33});
   CHECK(count[0] == 1);  // once, before it is recorded
   CHECK(count[3] == 1);
-  subject.warm(0, 2);
-  auto const cell = subject.time(0, 4);
+  subject->warm(0, 2);
+  auto const cell = subject->time(0, 4);
   CHECK(count[0] == 1 + 3 * 6);
   CHECK(count[1] == 1 + 3 * 6);
   CHECK(count[2] == 1);
   CHECK(cell[measure::clock::gpu] > 0);
   CHECK(cell[measure::clock::wall] > 0);
   CHECK(cell[measure::clock::submit] > 0);
-  CHECK_FALSE(subject.verify(1));
-  CHECK(count[2] == 1);  // poisoned, and once
-  CHECK(subject.checked() == measure::checks::all);
-  work.enqueue = [&](int rank, ::cuda::stream_ref on, int buffer_set) {
-    count.add(2 * buffer_set + rank, on);
-    count.add(2 * buffer_set + rank, on);
-  };
-  CHECK(examples::collective_subject{work}.verify(0) == "counted 2");
-}
-
-TEST_CASE("sums over ranks are work of an epoch, and wrong sums are told", "[measure]") {
-  auto const peers = comm::peers::on_one(on::device{0}, 2);
-  examples::epoch_arrays arrays{peers, 1000};
-  int calls = 0;
-  std::vector<comm::rank_buffers<float>> seen;
-  examples::sum_function const nothing = [&](int rank, ::cuda::stream_ref,
-                                             comm::rank_buffers<float> const& at, std::size_t) {
-    if (rank == 0) {
-      ++calls;
-      seen.push_back(at);
-    }
-  };
-  auto const first = arrays.work(nothing, 5, {3, 33});
-  auto const same = arrays.work(nothing, 5, {3, 33});
-  CHECK(first.operations == 5);
-  first.enqueue(0, ::cuda::stream_ref{cudaStream_t{}}, 0);
-  first.enqueue(0, ::cuda::stream_ref{cudaStream_t{}}, 1);
-  same.enqueue(0, ::cuda::stream_ref{cudaStream_t{}}, 0);
-  CHECK(calls == 3);
-  CHECK(seen[0] == seen[2]);  // all variants of an epoch share the arrays
-  CHECK(seen[0] != seen[1]);
-  first.poison(0);
-  CHECK(first.verify(0) == "2000 elements are wrong");
+  CHECK(subject->verify(1) == "2000 elements are wrong");  // poisoned, and nothing is summed
+  CHECK(count[2] == 2);
+  CHECK(subject->checked() == measure::checks::all);
+  auto const same = arrays.subject(counting, 3, {3, 33});  // an epoch has one pair of arrays
+  CHECK(count[0] == 1 + 3 * 6 + 1);
+  auto const right =
+      arrays.subject(examples::engine_function<copy::regular<>>(peers, {}), 2, {3, 33});
+  CHECK(right->verify(0) == std::nullopt);
+  right->warm(1, 1);
+  CHECK(right->verify(1) == std::nullopt);
 }

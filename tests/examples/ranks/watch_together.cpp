@@ -28,7 +28,8 @@ TEST_CASE("watch_together waits for all places and reports the reasons of each")
   CHECK(both.throttle_bits() == 0);
   auto hot = place("hot", {});
   hot.throttle_bits = [] { return std::uint64_t{0x48}; };
-  CHECK(watch_together({{"device 0", hot}, {"device 3", place("cold", {})}}).throttle_bits() ==
-        0x48);
+  auto const cold = place("cold", {});
+  CHECK(watch_together({{"device 0", hot}, {"device 3", cold}}).throttle_bits() == 0x48);
+  CHECK(watch_together({{"device 0", cold}, {"device 3", hot}}).throttle_bits() == 0x48);
   CHECK_THROWS_AS(watch_together({}), std::invalid_argument);
 }
