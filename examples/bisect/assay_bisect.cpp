@@ -376,7 +376,7 @@ class session {
     }
     if (found.ends_differ) {
       out << "  Commits that take more than " << report::signed_percent(found.threshold - 1, 2)
-          << " % against GOOD are slow: the middle between the ends.\n";
+          << " % against GOOD are slow: about the middle between the ends.\n";
     }
     auto steps = found.steps;
     std::ranges::stable_sort(steps, {}, &examples::bisection_step::commit);
