@@ -62,4 +62,5 @@ for each in '40 23 3' '36 5 2' '48 33 4'; do
   "$bisect" good HEAD --build 'g++ -O2 -g bench.cpp -o bench' --command ./bench \
     --metric 'median_us=([0-9.]+)' --metric-unit us --metric-skip 2
   echo "  $(($(date +%s) - begin)) s, builds included"
+  echo
 done

@@ -247,7 +247,11 @@ class session {
 
   examples::built build(std::size_t i) const {
     auto made = in_.build(i, of_.build);
-    if (of_.measure_equal) { made.code.clear(); }
+    // A script may change where the machine code beside it does not.
+    std::string program = of_.program;
+    if (program.empty()) { std::istringstream{of_.command} >> program; }
+    bool const known = examples::is_program(in_.tree(i, of_.build) / program);
+    if (of_.measure_equal || !known) { made.code.clear(); }
     if (i == 0 && made.refusal.empty() && of_.command.empty()) { check(subject(0), subject(0)); }
     return made;
   }
@@ -376,7 +380,7 @@ class session {
     }
     if (found.ends_differ) {
       out << "  Commits that take more than " << report::signed_percent(found.threshold - 1, 2)
-          << " % against GOOD are slow: the middle between the ends.\n";
+          << " % against GOOD are slow: about the middle between the ends.\n";
     }
     auto steps = found.steps;
     std::ranges::stable_sort(steps, {}, &examples::bisection_step::commit);

@@ -44,7 +44,7 @@ struct bisection_step {
   judged found{};
 };
 
-/// What a bisection found: the slow-down lies behind commit `fast`, at `slow` or before.
+/// The slow-down lies behind commit `fast`, at `slow` or before.
 struct bisection_result {
   std::size_t fast = 0, slow = 0;
   double threshold = 0;                    ///< a ratio to GOOD: slower commits are slow
@@ -112,7 +112,11 @@ class bisection {
   }
 
  private:
-  static constexpr int most_tries = 2;
+  /// A commit is compared four times if guards object, and twice if its intervals are too wide.
+  static constexpr int most_tries = 4;
+  static int cost(judged const& by) {
+    return !by.refusal.empty() ? most_tries : by.unproven ? 1 : 2;
+  }
 
   speed classify(judged const& by, double threshold) const {
     if (!by.refusal.empty()) { return speed::left_out; }
@@ -146,7 +150,7 @@ class bisection {
       }
       if (!made.code.empty()) { known_[made.code] = end == 0 ? speed::fast : speed::slow; }
     }
-    for (int i = 0; i < most_tries && !found_.ends_differ; ++i) {
+    for (int tries = 0; tries < most_tries && !found_.ends_differ;) {
       auto const& step = compare(0, last_, 1 + margin_);
       auto const& effect = step.found.effect;
       if (step.is == speed::left_out) { throw std::runtime_error(step.found.refusal); }
@@ -156,11 +160,13 @@ class bisection {
                                : "the ends do not differ by the margin: nothing to bisect");
       }
       found_.ends_differ = step.is == speed::slow;
+      tries += cost(step.found);
     }
     if (!found_.ends_differ) { return false; }
-    // The middle is as far from GOOD as from BAD. BAD must be beyond it for certain.
+    // The middle is as far from GOOD as from BAD. BAD must be well beyond it for certain, also
+    // where noise makes the estimate too large.
     auto const& effect = found_.steps.back().found.effect;
-    found_.threshold = std::min(std::sqrt(effect.ratio), effect.low);
+    found_.threshold = std::min(std::sqrt(effect.ratio), std::pow(effect.low, 0.75));
     return true;
   }
 
@@ -175,8 +181,8 @@ class bisection {
     return all;
   }
 
-  /// 1/2, 1/4, 3/4, 1/8, ...: after failures the next try goes away from them, since a neighbour of
-  /// a commit that does not build often does not build either.
+  /// 1/2, 1/4, 3/4, 1/8, ...: after failures the next try goes away from them. A neighbour of a
+  /// commit that does not build often does not build either.
   static double share(int failures) {
     double sum = 0, digit = 0.5;
     for (int rest = failures + 1; rest > 0; rest /= 2, digit /= 2) { sum += digit * (rest % 2); }
@@ -195,7 +201,7 @@ class bisection {
         (is == speed::fast ? found_.fast : found_.slow) = i;
         failures = 0;
       } else {
-        tries_[i] += is == speed::left_out ? most_tries : 1;
+        tries_[i] += cost(found_.steps.back().found);
         ++failures;
       }
     }
@@ -219,10 +225,11 @@ class bisection {
       bool const direct = each.control == found_.fast && each.commit == found_.slow;
       if (direct && !each.equal_code && each.is == speed::slow) { found_.own = each.found.effect; }
     }
-    for (int i = 0; i < most_tries && found_.decisions < found_.most_decisions; ++i) {
+    for (int tries = 0; tries < most_tries && found_.decisions < found_.most_decisions;) {
       if (found_.own && found_.own->low > 1) { return; }
       auto const& step = compare(found_.fast, found_.slow, found_.threshold);
-      if (step.found.refusal.empty() && !step.found.unproven) { found_.own = step.found.effect; }
+      if (cost(step.found) == 2) { found_.own = step.found.effect; }
+      tries += cost(step.found);
     }
   }
 

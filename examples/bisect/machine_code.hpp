@@ -63,9 +63,9 @@ inline bool is_program(std::filesystem::path const& file) {
          (head[16] == 2 || head[16] == 3);
 }
 
-/// What the host of a program with device code does, wherever its data lie: their addresses follow
-/// from the size of the device's code, which has paths in it. Instructions, constants, initial
-/// values, and pointers to what stands before the device's code, such as functions in tables.
+/// The host's code of a program with device code: instructions, constants, initial values, and
+/// pointers to what stands before the device's code, such as functions in tables. Addresses of data
+/// are left out, since they follow from the size of the device's code, which has paths in it.
 template <class Run>
 std::string host_code(std::string const& program, Run const& run) {
   std::istringstream lines{run({"objdump", "-d", "--no-show-raw-insn", "--no-addresses", program})};
@@ -79,31 +79,40 @@ std::string host_code(std::string const& program, Run const& run) {
     all += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
   if (all.empty()) { return {}; }
-  for (char const* section : {".rodata", ".data"}) {
-    run({"objcopy", "-O", "binary", "-j", section, program, program + ".part"});
-    all += bytes_of(program + ".part");
-    std::filesystem::remove(program + ".part");
-  }
-  auto const sections = run({"readelf", "-SW", program});
-  std::istringstream entry{sections.substr(std::min(sections.find(".nv_fatbin"), sections.size()))};
-  std::string name, type, address;
-  entry >> name >> type >> address;
   auto const number = [](std::string const& text) {
     return std::strtoull(text.c_str(), nullptr, 16);
   };
+  auto const sections = run({"readelf", "-SW", program});
+  auto const address = [&](std::string const& section) {
+    std::istringstream entry{
+        sections.substr(std::min(sections.find(section + " "), sections.size()))};
+    std::string name, type, value;
+    entry >> name >> type >> value;
+    return number(value);
+  };
+  auto const content = [&](std::string const& section) {
+    run({"objcopy", "-O", "binary", "-j", section, program, program + ".part"});
+    auto const bytes = bytes_of(program + ".part");
+    std::filesystem::remove(program + ".part");
+    return bytes;
+  };
+  auto data = content(".data");
   std::istringstream relocations{run({"readelf", "-rW", program})};
   for (std::string line; std::getline(relocations, line);) {
+    if (line.find("_RELATIVE") == line.npos) { continue; }
     auto const target = line.substr(line.find_last_of(' ') + 1);
-    bool const before = line.find("_RELATIVE") != line.npos && number(target) < number(address);
-    all += before ? target + '\n' : "";
+    if (number(target) < address(".nv_fatbin")) { all += target + '\n'; }
+    auto const place = number(line) - address(" .data");  // wraps for what stands before
+    if (place < data.size()) { data.replace(place, sizeof(void*), sizeof(void*), '\0'); }
   }
+  all += content(".rodata") + data;
   return all;
 }
 
-/// The code of all executables and shared libraries below a folder, for comparison alone: the
-/// host's without symbols, line numbers and the identity of the build, the device's as SASS and
-/// PTX. The bytes of the device's code stand for it without `cuobjdump`, and whole files without
-/// `objcopy`: then fewer builds are equal. Empty where there is no program.
+/// The code of all executables and shared libraries below a folder, for comparison alone. The
+/// host's code is without symbols, line numbers and the identity of the build, and the device's is
+/// SASS and PTX. Without `cuobjdump` or `objcopy` the bytes stand for it, and fewer builds are
+/// equal. Empty where there is no program.
 inline std::string machine_code(std::filesystem::path const& folder, std::string const& hash) {
   namespace fs = std::filesystem;
   auto const scratch = fs::path{folder.string() + ".code"};

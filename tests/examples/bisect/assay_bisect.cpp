@@ -38,8 +38,7 @@ struct outcome {
 class repository {
  public:
   explicit repository(std::vector<std::string> const& times) {
-    std::string all =
-        "git init -q -b main . && git config user.name x && git config user.email x@y\n";
+    std::string all = "git init -q . && git config user.name x && git config user.email x@y\n";
     for (std::size_t i = 0; i < times.size(); ++i) {
       all += "echo '" + times[i] +
              "' > time; git add time; git commit -q --allow-empty -m 'change " + std::to_string(i) +
@@ -220,6 +219,12 @@ TEST_CASE("commits that leave the machine code as it is are not measured") {
   INFO(what.out << what.err);
   CHECK(what.code == 0);
   CHECK_THAT(what.out, contains("(change 6)") && contains("3 more by equal machine code"));
+  // What a shell runs may be a script.
+  auto const script =
+      here.shell("'" + bisect +
+                 "' good HEAD --build 'c++ -g \"$PWD/x.cpp\" -o x' --command 'sh -c ./x' "
+                 "--metric 'ms=([0-9.]+)'");
+  CHECK_THAT(script.out, contains("(change 6)") && contains("0 more by equal machine code"));
 }
 
 TEST_CASE("device code of another size moves data, and changes no instruction of the host") {

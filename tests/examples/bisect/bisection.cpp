@@ -79,7 +79,7 @@ examples::bisection_result bisect(history const& of, noise const& under, std::ui
   return search.run();
 }
 
-int runs_or(int few) { return std::getenv("ASSAY_FULL") != nullptr ? 1000 : few; }
+int runs_or(int few) { return std::getenv("ASSAY_FULL") != nullptr ? 400 : few; }
 
 struct counts {
   int right = 0, wrong = 0, range = 0, refused = 0, untrue = 0;
@@ -186,7 +186,7 @@ TEST_CASE("nothing is named without a change, for one that is undone, and in a s
   auto const drift =
       study([](std::size_t) { return history{one_step(65, 0, 3e-4)}; }, under, runs, 55);
   tell("each commit 0.03 %", under, runs, drift);
-  CHECK(drift.wrong + drift.untrue == 0);
+  CHECK(drift.wrong + drift.untrue <= alpha * runs);
 }
 
 TEST_CASE("answers that cannot be told leave a range, within the promised number of comparisons") {
@@ -207,6 +207,11 @@ TEST_CASE("answers that cannot be told leave a range, within the promised number
   CHECK(found.slow == 64);
   CHECK(found.fast > 0);
   CHECK(found.threshold == Approx(std::sqrt(1.02)));
+  // An estimate that noise made too large: the threshold stays below the lower end.
+  bisection noisy{
+      1, margin, alpha, [](std::size_t) { return examples::built{}; },
+      [](std::size_t, std::size_t, double, double) { return judged{.effect = {1.2, 1.03, 3}}; }};
+  CHECK(noisy.run().threshold == Approx(std::pow(1.03, 0.75)));
 }
 
 TEST_CASE("commits of equal code are not measured, and take the answer of their code") {
@@ -244,4 +249,11 @@ TEST_CASE("two commits need one comparison, and ends must differ in the right di
   auto const unclear = answer({1.01, 1.005, 1.015});
   CHECK(!unclear.ends_differ);
   CHECK(unclear.decisions == 2);
+  int calls = 0;  // a guard that objects three times
+  bisection guarded{1, margin, alpha, [](std::size_t) { return examples::built{}; },
+                    [&](std::size_t, std::size_t, double, double) {
+                      return judged{.unproven = ++calls < 4, .effect = {1.02, 1.015, 1.025}};
+                    }};
+  CHECK(guarded.run().names_one());
+  CHECK(calls == 4);
 }
