@@ -275,12 +275,18 @@ TEST_CASE("a page has the waterfall, idle time and the host's calls of a step") 
   auto const page = content(path);
   CHECK_THAT(page, contains("a step, from its first call to the end of its work") &&
                        contains("kernel: gemm") && contains("idle, ") && contains("devices work") &&
-                       contains("the host&#39;s calls") && contains("cudaDeviceSynchronize") &&
+                       contains("The host&#39;s calls") && contains("cudaDeviceSynchronize") &&
                        contains("FAILS"));
+  CHECK_THAT(page, contains("class=\"choice\">Choose a.sqlite: the work of a step takes ") &&
+                       contains(" % less time than in b.sqlite [") &&
+                       contains("], sure at 95 % for these two runs. It saves "));
   // Too few steps: no interval and no whisker, and the page still stands.
   two_files const few{run_of(2, 6000), run_of(2, 6600)};
   CHECK(few.diff({"--html", path}).code == cli::ok);
-  CHECK_THAT(content(path), contains("No interval"));
+  CHECK_THAT(content(path), contains("No interval") && contains("No choice: steps of "));
+  two_files const same{run_of(10, 6000), run_of(20, 6000)};
+  CHECK(same.diff({"--html", path}).code == cli::ok);
+  CHECK_THAT(content(path), contains("EQUIVALENT: steps of a.sqlite and b.sqlite"));
 }
 
 TEST_CASE("a range that ends on another thread has the kernels of all threads in its time") {

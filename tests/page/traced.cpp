@@ -98,6 +98,8 @@ TEST_CASE("a waterfall has the colours of verdicts, and a legend of those that i
   auto const longer = in("class=\"step more\"");
   CHECK(longer > 2);  // one in the legend
   CHECK(in("takes longer</li>") == 1);
+  CHECK(in("class=\"step rest\"") == 2);  // what medians leave is neither longer nor shorter
+  CHECK(in("class=\"bar span host-call\"") > 0);
   auto& added = all.traced[0].tracing;
   added = {10, 5, 15};
   CHECK(in("by tracing</li>") == 1);

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
 using namespace assay::trace;
@@ -90,6 +91,13 @@ TEST_CASE("random sets of time are what a bitmap says") {
     covered_time covered;
     for (auto const& each : in_order) { covered.add(each); }
     REQUIRE(covered.length() == a.length());
+    std::vector<std::pair<span, std::size_t>> merged;
+    for (auto const& each : first) { merged.emplace_back(each, 0); }
+    for (auto const& each : second) { merged.emplace_back(each, 1); }
+    std::ranges::stable_sort(merged, {}, [](auto const& each) { return each.first.begin; });
+    shared_time shared;
+    for (auto const& [when, to] : merged) { shared.add(to, when); }
+    REQUIRE(shared.length() == (a & b).length());
     auto const depths = time_at_depth(first);
     std::vector<std::int64_t> expected(1, 0);
     for (auto at = a.extent().begin; at < a.extent().end; ++at) {

@@ -213,7 +213,8 @@ class trace_stats_printer {
     if (!asked_.html.empty()) {
       auto all = lines;
       all.insert(all.begin() + 1, gates.begin(), gates.end());
-      write_atomically(asked_.html, report::steps_page(steps.found(), steps.names(), all));
+      write_atomically(asked_.html,
+                       report::steps_page(steps.found(), steps.names(), steps.headline(), all));
     }
     if (!asked_.steps.junit.empty()) { write_atomically(asked_.steps.junit, steps.junit()); }
     constexpr std::size_t most_lines = 20;

@@ -148,10 +148,15 @@ inline table launch_sum(view const& rows) {
     if (call != no_row) { streams[stream_of(each.where)].push_back({call, row}); }
   }
   for (auto& [stream, all] : streams) {
-    std::stable_sort(all.begin(), all.end(),
-                     [](auto const& a, auto const& b) { return a.call < b.call; });
+    auto const before = [](launched const& a, launched const& b) { return a.call < b.call; };
+    if (!std::is_sorted(all.begin(), all.end(), before)) {
+      std::stable_sort(all.begin(), all.end(), before);
+    }
     std::vector<std::int64_t> calls, delays;
     std::vector<span> queued;
+    calls.reserve(all.size());
+    delays.reserve(all.size());
+    queued.reserve(all.size());
     std::int64_t shorter = 0;
     for (auto at = all.begin(); at != all.end();) {
       auto const& call = of.calls[at->call].when;

@@ -80,17 +80,18 @@ inline markup step_calls(std::vector<trace::step_change> const& calls) {
               html_cell{fixed(control.count, 0), control.count},
               html_cell{fixed(variant.count, 0), variant.count}});
   }
-  return rows.html("the host's calls", 1000);
+  return rows.html("medians of a step", 1000);
 }
 
 }  // namespace detail
 
-/// The page: the sentences, then the waterfall, idle time by cause and the host's calls of a step.
+/// The page: the run to choose, the sentences, then the waterfall, idle time by cause and the
+/// host's calls of a step.
 inline std::string steps_page(trace::step_difference const& of, trace::step_labels const& names,
-                              std::vector<std::string> const& lines) {
+                              std::string const& headline, std::vector<std::string> const& lines) {
   detail::page_ids ids;
   auto const title = names.range + ": " + names.variant + " against " + names.control;
-  auto body = element("h1", "", title);
+  auto body = element("h1", "", title) + detail::paragraph(headline, "choice");
   for (auto const& line : lines) { body += detail::paragraph(line); }
   if (!of.parts.empty()) {
     body += detail::title_of("The difference, part by part") +

@@ -41,10 +41,11 @@ svg .mark.open path{fill:var(--page);stroke:var(--c);stroke-width:1.8}
 svg .bar{fill:var(--c);stroke:var(--c)}svg .bar.s1{fill-opacity:.55}svg .bar.s2{fill-opacity:.15}
 svg .step.more{fill:var(--s1)}svg .step.less{fill:var(--s2)}
 svg .step.tracing{fill:var(--soft);fill-opacity:.55}
-svg .step.unsure{fill:var(--band);stroke:var(--soft);stroke-dasharray:3 2}
+svg .step.unsure,svg .step.rest{fill:var(--band);stroke:var(--soft);stroke-dasharray:3 2}
 svg.chart svg.view{touch-action:pan-y;cursor:grab;overflow:hidden}svg .ground{fill:transparent}
 svg .view .bar path{vector-effect:non-scaling-stroke}
 svg .view .bar,svg.key .span{fill-opacity:1}.range-allocation{--c:var(--cyan)}
+.host-call{--c:var(--soft)}
 svg .view .bar{stroke-width:.6;stroke-opacity:.7}
 svg .heat rect{fill:var(--s0);fill-opacity:calc(.06 + .5*var(--shade));stroke:var(--page);
 stroke-width:2}

@@ -23,13 +23,14 @@
 namespace assay::report::detail {
 
 /// The kinds of spans, in the order of a legend, each with the class of its colour: that of its
-/// category in NVTX. An unknown kind looks like a range.
+/// category in NVTX. Calls of CUDA are grey, since ranges of the host are blue. An unknown kind
+/// looks like a range.
 inline constexpr std::array<std::pair<std::string_view, std::string_view>, 11> span_kinds{
     {{"kernel", "s2"},
      {"graph", "s2"},
      {"copy", "s4"},
      {"set", "s1"},
-     {"call", "s0"},
+     {"call", "host-call"},
      {"range", "s3"},
      {"range, CPU", "s0"},
      {"range, GPU", "s2"},

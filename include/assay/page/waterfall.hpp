@@ -45,6 +45,7 @@ struct waterfall_step {
   bool whole = false;
   bool clear = true;     ///< false: its interval has zero
   bool tracing = false;  ///< what tracing added, which is no part of the difference
+  bool rest = false;     ///< what the steps before it leave
 };
 
 /// The most parts that a waterfall shows by themselves.
@@ -79,12 +80,13 @@ inline std::vector<waterfall_step> waterfall_steps(measure::comparison const& al
     auto const some =
         others == 0 ? ""
                     : count(others) + (others == 1 ? " other part, and " : " other parts, and ");
-    steps.push_back(
-        {some +
-             (own_step || !timed ? "what medians leave" : "what medians and other batches leave") +
-             (others > 0 && clear_others == 0 ? "; each part is not distinguishable from zero"
-                                              : ""),
-         {.ns = left}});
+    auto const noise = others > 0 && clear_others == 0;
+    steps.push_back({.name = some +
+                             (own_step || !timed ? "what medians leave"
+                                                 : "what medians and other batches leave") +
+                             (noise ? "; each part is not distinguishable from zero" : ""),
+                     .change = {.ns = left},
+                     .rest = true});
   }
   if (own_step) {
     auto const& added = of.tracing;
@@ -103,17 +105,22 @@ inline std::vector<waterfall_step> waterfall_steps(measure::comparison const& al
 /// The kind of a step, for its colour: those of a part agree with SLOWER and FASTER.
 inline std::string_view kind_of(waterfall_step const& step) {
   if (step.whole) { return "whole"; }
-  return !step.clear ? "unsure" : step.tracing ? "tracing" : step.change.ns > 0 ? "more" : "less";
+  return !step.clear          ? "unsure"
+         : step.tracing       ? "tracing"
+         : step.rest          ? "rest"
+         : step.change.ns > 0 ? "more"
+                              : "less";
 }
 
 /// The legend of the kinds that the steps have.
 inline markup waterfall_legend(std::vector<waterfall_step> const& steps) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kinds{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kinds{
       {{"whole", "the whole time of a variant"},
        {"more", "takes longer"},
        {"less", "takes less time"},
        {"tracing", "by tracing"},
-       {"unsure", "not distinguishable from zero"}}};
+       {"unsure", "not distinguishable from zero"},
+       {"rest", "what the parts leave"}}};
   markup keys;
   for (auto const& [kind, words] : kinds) {
     if (std::ranges::find(steps, kind, kind_of) == steps.end()) { continue; }

@@ -63,6 +63,7 @@ class compared_steps {
   trace::step_difference const& found() const { return found_; }
   trace::step_labels const& names() const { return names_; }
 
+  std::string headline() const { return step_headline(found_, names_); }
   /// The report in words.
   std::vector<std::string> lines() const {
     auto made = sentences(found_, names_);

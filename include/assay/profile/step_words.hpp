@@ -12,6 +12,7 @@
 #include <assay/trace/difference.hpp>
 #include <assay/trace/step_difference.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -118,6 +119,38 @@ inline std::vector<std::string> step_notes(trace::step_difference const& of) {
 }
 
 }  // namespace detail
+
+/// The first line of a page: the run to choose, by how much, how sure, and what that saves. The
+/// range decides, or the work where the host does not wait for it.
+inline std::string step_headline(trace::step_difference const& of,
+                                 trace::step_labels const& names) {
+  auto const both = concat({names.control, " and ", names.variant});
+  if (!of.has_intervals()) { return "No choice: steps of " + both + " are too few."; }
+  bool const by_range = trace::beyond_runs(of.range, of);
+  auto const& by = by_range ? of.range : of.work;
+  if (!trace::beyond_runs(by, of)) {
+    auto const most = trace::between_runs * of.work.of.control.ns;
+    bool const equal = std::max({-of.range.of.delta.low, of.range.of.delta.high,
+                                 -of.work.of.delta.low, of.work.of.delta.high}) <= most;
+    return concat({equal ? "EQUIVALENT: steps of " : "INCONCLUSIVE: steps of ", both,
+                   equal ? " differ by no more than runs of one program do"
+                         : " are not proven to differ by more than runs of one program do",
+                   "; choose by other grounds."});
+  }
+  bool const slower = by.of.delta.low > 0;
+  auto const saved = [&](double factor) { return 1 - (slower ? 1 / factor : factor); };
+  auto const& [least, ratio, most] = by.factor;
+  auto const shown = [&, decimals = report::percent_decimals(saved(ratio))](double factor) {
+    return report::fixed(100 * saved(factor), decimals);
+  };
+  return concat({"Choose ", slower ? names.control : names.variant,
+                 by_range ? ": a step takes " : ": the work of a step takes ", shown(ratio),
+                 " % less time than in ", slower ? names.variant : names.control, " [",
+                 shown(slower ? least : most), ", ", shown(slower ? most : least), "], sure at ",
+                 report::percent(1 - of.alpha, 0), " for these two runs. It saves ",
+                 report::detail::nanoseconds(std::abs(by.of.delta.estimate)), " of ",
+                 report::detail::nanoseconds(slower ? by.of.variant.ns : by.of.control.ns), "."});
+}
 
 /// Lines on the difference per step: the range, its work, the parts of the work, the host's calls,
 /// and what the intervals cover.

@@ -80,26 +80,27 @@ inline stream_key stream_of(device_place const& where) noexcept {
 /// share a correlation; the index then gives the runtime call, which the user wrote.
 class call_index {
  public:
-  explicit call_index(model const& of) {
-    entries_.reserve(of.calls.size());
+  /// The model must outlive the index.
+  explicit call_index(model const& of) : of_{&of} {
+    rows_.reserve(of.calls.size());
     std::vector<std::uint32_t> processes;
     for (row_index row = 0; row < of.calls.size(); ++row) {
       auto const& call = of.calls[row];
       if (call.correlation == 0 || call.layer == api::os) { continue; }
-      entries_.emplace_back(key(call.thread.process, call.correlation), row);
+      rows_.push_back(row);
       if (processes.empty() || processes.back() != call.thread.process) {
         processes.push_back(call.thread.process);
       }
     }
-    auto const before = [&](entry const& a, entry const& b) {
-      if (a.first != b.first) { return a.first < b.first; }
-      auto const& x = of.calls[a.second];
-      auto const& y = of.calls[b.second];
+    auto const before = [&](row_index a, row_index b) {
+      if (key_of(a) != key_of(b)) { return key_of(a) < key_of(b); }
+      auto const& x = of.calls[a];
+      auto const& y = of.calls[b];
       if (x.layer != y.layer) { return x.layer < y.layer; }
-      return x.when.begin != y.when.begin ? x.when.begin < y.when.begin : a.second < b.second;
+      return x.when.begin != y.when.begin ? x.when.begin < y.when.begin : a < b;
     };
-    if (!std::is_sorted(entries_.begin(), entries_.end(), before)) {
-      std::sort(entries_.begin(), entries_.end(), before);
+    if (!std::is_sorted(rows_.begin(), rows_.end(), before)) {
+      std::sort(rows_.begin(), rows_.end(), before);
     }
     std::sort(processes.begin(), processes.end());
     processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
@@ -111,26 +112,31 @@ class call_index {
   row_index find(device_place const& where) const {
     if (where.correlation == 0) { return no_row; }
     auto const wanted = key(where.process != 0 ? where.process : only_process_, where.correlation);
-    // Operations come mostly in the order of their calls, so the next entry is compared first.
-    if (hint_ < entries_.size() && entries_[hint_].first == wanted &&
-        (hint_ == 0 || entries_[hint_ - 1].first != wanted)) {
-      return entries_[hint_++].second;
+    // Operations come mostly in the order of their calls, so the next row is compared first.
+    if (hint_ < rows_.size() && key_of(rows_[hint_]) == wanted &&
+        (hint_ == 0 || key_of(rows_[hint_ - 1]) != wanted)) {
+      return rows_[hint_++];
     }
     auto const found =
-        std::lower_bound(entries_.begin(), entries_.end(), wanted,
-                         [](entry const& each, std::uint64_t value) { return each.first < value; });
-    if (found == entries_.end() || found->first != wanted) { return no_row; }
-    hint_ = static_cast<std::size_t>(found - entries_.begin()) + 1;
-    return found->second;
+        std::lower_bound(rows_.begin(), rows_.end(), wanted,
+                         [&](row_index each, std::uint64_t value) { return key_of(each) < value; });
+    if (found == rows_.end() || key_of(*found) != wanted) { return no_row; }
+    hint_ = static_cast<std::size_t>(found - rows_.begin()) + 1;
+    return *found;
   }
 
  private:
-  using entry = std::pair<std::uint64_t, row_index>;
   static constexpr std::uint64_t key(std::uint32_t process, std::uint32_t correlation) noexcept {
     return (std::uint64_t{process} << 32U) | correlation;
   }
 
-  std::vector<entry> entries_;
+  std::uint64_t key_of(row_index row) const noexcept {
+    auto const& call = of_->calls[row];
+    return key(call.thread.process, call.correlation);
+  }
+
+  model const* of_;
+  std::vector<row_index> rows_;  ///< by their keys, which take four times the room
   std::uint32_t only_process_ = 0;
   mutable std::size_t hint_ = 0;
 };

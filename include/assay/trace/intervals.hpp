@@ -6,6 +6,7 @@
 #include <assay/trace/model.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -121,6 +122,25 @@ class covered_time {
 
  private:
   std::int64_t reached_ = std::numeric_limits<std::int64_t>::min();
+  std::int64_t length_ = 0;
+};
+
+/// The time that two unions of intervals share. The intervals of both come in order of their begin,
+/// so that all of one union which lies after a begin is one piece.
+class shared_time {
+ public:
+  void add(std::size_t to, span when) noexcept {
+    auto const from = std::max(when.begin, reached_[to]);
+    if (when.end <= from) { return; }
+    auto const other = reached_[1 - to];
+    if (other > from) { length_ += std::min(when.end, other) - from; }
+    reached_[to] = when.end;
+  }
+  std::int64_t length() const noexcept { return length_; }
+
+ private:
+  static constexpr auto never = std::numeric_limits<std::int64_t>::min();
+  std::array<std::int64_t, 2> reached_{never, never};
   std::int64_t length_ = 0;
 };
 

@@ -89,47 +89,77 @@ struct device_overlap {
 
 namespace detail {
 
-/// The intervals of one device, by kind of operation.
-struct device_intervals {
-  std::vector<span> kernels, compute, communication;
-  std::array<std::vector<span>, copy_directions> copies;
-  std::array<direction_overlap, copy_directions> sums;
-};
+/// The operations of one device in order of their begin, which makes sets of them unnecessary.
+class device_operations {
+ public:
+  explicit device_operations(std::size_t most_kernels) { kernels_.reserve(most_kernels); }
 
-inline device_overlap overlap_of(std::int32_t device, device_intervals& of) {
-  device_overlap use;
-  use.device = device;
-  use.kernels_at_once = time_at_depth(of.kernels);
-  std::int64_t sum = 0;
-  for (std::size_t k = 0; k < use.kernels_at_once.size(); ++k) {
-    sum += static_cast<std::int64_t>(k) * use.kernels_at_once[k];
+  void add_kernel(span when, bool communicates) {
+    kernels_.push_back(when);
+    busy_.add(when);
+    hidden_.add(0, when);
+    for (auto& each : hidden_by_direction_) { each.add(0, when); }
+    if (communicates) {
+      add_communication(when);
+    } else {
+      compute_.add(when);
+      communication_hidden_.add(0, when);
+    }
   }
-  interval_set const kernels{std::move(of.kernels)};
-  interval_set const compute{std::move(of.compute)};
-  interval_set const communication{std::move(of.communication)};
-  use.kernels_ns = kernels.length();
-  if (use.kernels_ns > 0) {
-    use.mean_kernels_at_once = static_cast<double>(sum) / static_cast<double>(use.kernels_ns);
+  void add_copy(memory_copy const& copy) {
+    auto const direction = direction_of(copy.kind);
+    auto const at = static_cast<std::size_t>(direction);
+    ++use_.by_direction[at].count;
+    use_.by_direction[at].bytes += copy.bytes;
+    busy_by_direction_[at].add(copy.when);
+    hidden_by_direction_[at].add(1, copy.when);
+    if (direction != copy_direction::migration) {
+      copies_.add(copy.when);
+      hidden_.add(1, copy.when);
+    }
+    if (direction == copy_direction::to_device) { duplex_.add(0, copy.when); }
+    if (direction == copy_direction::to_host) { duplex_.add(1, copy.when); }
+    if (direction == copy_direction::peer) { add_communication(copy.when); }
   }
-  use.compute_ns = compute.length();
-  use.communication_ns = communication.length();
-  use.communication_hidden_ns = (communication & compute).length();
-  std::array<interval_set, copy_directions> sets;
-  interval_set copies;
-  for (std::size_t i = 0; i < copy_directions; ++i) {
-    sets[i] = interval_set{std::move(of.copies[i])};
-    use.by_direction[i] = of.sums[i];
-    use.by_direction[i].busy_ns = sets[i].length();
-    use.by_direction[i].hidden_ns = (sets[i] & kernels).length();
-    if (static_cast<copy_direction>(i) != copy_direction::migration) { copies = copies | sets[i]; }
+
+  device_overlap overlap(std::int32_t device) const {
+    auto use = use_;
+    use.device = device;
+    use.kernels_at_once = time_at_depth(kernels_);
+    std::int64_t sum = 0;
+    for (std::size_t k = 0; k < use.kernels_at_once.size(); ++k) {
+      sum += static_cast<std::int64_t>(k) * use.kernels_at_once[k];
+    }
+    use.kernels_ns = busy_.length();
+    if (use.kernels_ns > 0) {
+      use.mean_kernels_at_once = static_cast<double>(sum) / static_cast<double>(use.kernels_ns);
+    }
+    use.compute_ns = compute_.length();
+    use.communication_ns = communication_.length();
+    use.communication_hidden_ns = communication_hidden_.length();
+    for (std::size_t i = 0; i < copy_directions; ++i) {
+      use.by_direction[i].busy_ns = busy_by_direction_[i].length();
+      use.by_direction[i].hidden_ns = hidden_by_direction_[i].length();
+    }
+    use.copies_ns = copies_.length();
+    use.copies_hidden_ns = hidden_.length();
+    use.duplex_ns = duplex_.length();
+    return use;
   }
-  use.copies_ns = copies.length();
-  use.copies_hidden_ns = (copies & kernels).length();
-  use.duplex_ns = (sets[static_cast<std::size_t>(copy_direction::to_device)] &
-                   sets[static_cast<std::size_t>(copy_direction::to_host)])
-                      .length();
-  return use;
-}
+
+ private:
+  void add_communication(span when) noexcept {
+    communication_.add(when);
+    communication_hidden_.add(1, when);
+  }
+
+  device_overlap use_;
+  std::vector<span> kernels_;
+  covered_time busy_, compute_, communication_, copies_;
+  std::array<covered_time, copy_directions> busy_by_direction_;
+  shared_time hidden_, duplex_, communication_hidden_;
+  std::array<shared_time, copy_directions> hidden_by_direction_;
+};
 
 /// The overlap on each device, an index of a view.
 struct overlap_of_devices {
@@ -140,26 +170,21 @@ struct overlap_of_devices {
 inline overlap_of_devices::overlap_of_devices(view const& rows) {
   auto const& of = rows.of();
   glob const communication{communication_kernels};
-  std::map<std::int32_t, detail::device_intervals> devices;
+  std::map<std::int32_t, device_operations> devices;
   auto is_communication = once_per_name(
       of.strings.size(), [&](string_id name) { return communication.matches(of.strings[name]); });
-  for (auto const& each : rows.operations()) {  // in order: no set has to sort
-    if (is_memory(each.kind)) { continue; }
-    auto& on = devices[place_of(of, each).device];
-    on.kernels.push_back(each.when);
-    auto const communicates =
-        each.kind == operation_kind::kernel && is_communication(of.kernels[each.row].name);
-    (communicates ? on.communication : on.compute).push_back(each.when);
+  for (auto const& each : rows.operations()) {
+    if (each.kind == operation_kind::memset) { continue; }
+    auto const device = place_of(of, each).device;
+    auto& on = devices.try_emplace(device, of.kernels.size()).first->second;
+    if (each.kind == operation_kind::copy) {
+      on.add_copy(of.copies[each.row]);
+    } else {
+      on.add_kernel(each.when, each.kind == operation_kind::kernel &&
+                                   is_communication(of.kernels[each.row].name));
+    }
   }
-  for (auto const& each : of.copies) {
-    auto& on = devices[each.where.device];
-    auto const direction = static_cast<std::size_t>(direction_of(each.kind));
-    on.copies[direction].push_back(each.when);
-    ++on.sums[direction].count;
-    on.sums[direction].bytes += each.bytes;
-    if (each.kind == copy_kind::peer_to_peer) { on.communication.push_back(each.when); }
-  }
-  for (auto& [device, intervals] : devices) { all.push_back(overlap_of(device, intervals)); }
+  for (auto const& [device, on] : devices) { all.push_back(on.overlap(device)); }
 }
 
 }  // namespace detail

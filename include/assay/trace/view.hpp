@@ -43,7 +43,8 @@ class view {
   std::vector<gpu_operation> const& operations() const {
     if (operations_) { return *operations_; }
     auto& all = operations_.emplace();
-    all.reserve(of().kernels.size() + of().copies.size() + of().memsets.size());
+    all.reserve(of().kernels.size() + of().copies.size() + of().memsets.size() +
+                of().graph_launches.size());
     // The tables are mostly in order each, so that a merge is cheaper than a sort of all.
     auto const add = [&](operation_kind kind, auto const& rows, auto const& wanted) {
       auto const before = static_cast<std::ptrdiff_t>(all.size());
