@@ -180,9 +180,10 @@ class verifier {
     bool const was_right = simplest && of == tried && simplest->scalar_choices == 1 &&
                            is_before(simplest->values, wrong.values);
     if (is_alone || was_right) {
-      wrong.text += is_alone ? "; right when that size was tried once more by itself"
-                             : "; calls keep state: with " + words({}, simplest->values, {}) +
-                                   " they were right before this one and are wrong after it";
+      wrong.text += is_alone
+                        ? "; right when that size was tried once more by itself"
+                        : "; calls keep state or race: with " + words({}, simplest->values, {}) +
+                              " they were right before this one and are wrong after it";
       right_.push_back(of);
       return report(of, wrong, all_tried());
     }
