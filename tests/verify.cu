@@ -28,6 +28,11 @@ namespace {
 
 constexpr unsigned block = 128;
 
+__global__ void scale_and_add(std::size_t n, float const* x, float beta, float* y) {
+  auto const i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < n) { y[i] = 2 * x[i] + beta * y[i]; }
+}
+
 __global__ void scale(std::size_t n, float const* x, float* y) {
   auto const i = blockIdx.x * std::size_t{block} + threadIdx.x;
   if (i < n) { y[i] = 2 * x[i]; }
@@ -133,7 +138,21 @@ TEST_CASE("a write behind the end is seen beside right results", "[verify]") {
       of_scale([](cudaStream_t on, std::size_t n, float const* x,
                   float* y) { scale_without_tail<<<blocks(n), block, 0, on>>>(n, x, y); },
                fewer());
-  CHECK_THAT(seen.failure, contains("n = 1, zeros: it wrote behind array 1, at ind"));
+  CHECK_THAT(
+      seen.failure,
+      contains("n = 1, zeros: it wrote behind array 1, at indices 1 to 127, where the last one is "
+               "0;"));
+}
+
+TEST_CASE("a beta of 0 that poison goes through is told as a read of the output", "[verify]") {
+  auto const seen = of_scale(
+      [](cudaStream_t on, std::size_t n, float const* x, float* y) {
+        if (n > 0) { scale_and_add<<<blocks(n), block, 0, on>>>(n, x, 0.0F, y); }
+      },
+      fewer());
+  CHECK_THAT(seen.failure, contains("n = 1, zeros: element 0 of array 1 ") &&
+                               contains(" was computed from what array 1 held before the call") &&
+                               contains("; where calls read array 1, declare it by make.inout"));
 }
 
 TEST_CASE("a launch that the device refuses is an error of that size", "[verify]") {

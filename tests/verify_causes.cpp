@@ -9,6 +9,7 @@
 #include <assay/verify.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <optional>
@@ -194,6 +195,18 @@ TEST_CASE("state between calls is not told as a read of an output", "[verify]") 
                if (++late % 2 == 0) { test::scale(n, x, y); }
              }),
              contains("n = 1, zeros: the same call once more: element 0 of y is 1.53652219e+16, "));
+  // What a call leaves behind makes all later ones wrong, simpler values too.
+  float carried = 0;
+  CHECK_THAT(
+      failure_of([&carried](std::size_t n, floats x, float* y) {
+        test::scale(n, x, y);
+        if (n == 0) { return; }
+        y[0] += carried;
+        carried = std::isfinite(x[0]) ? x[0] : 0;
+      }),
+      contains("n = 1, ones: the same call once more: element 0 of y is 3, expected 2 (") &&
+          contains("; calls keep state or race: with zeros they were right before this one and are "
+                   "wrong after it; repeat with assay::verify(..., {.seed = 1})"));
   // Three right calls, and one that is wrong: what is right again is no matter of contents.
   int all = 0;
   CHECK_THAT(failure_of([&all](std::size_t n, floats x, float* y) {

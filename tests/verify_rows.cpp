@@ -102,7 +102,7 @@ TEST_CASE("work that takes the columns for the leading dimension is found", "[ve
   CHECK_THAT(reads.failure,
              contains("{2, 1}, ones, leading dimension of array 0 = 2, leading dimension of array "
                       "1 = 16: row 1, column 0 of array 1 (leading dimension 16) is nan, expected "
-                      "1.99999988") &&
+                      "2 (") &&
                  contains("repeat with assay::verify(..., {.seed = 1, .only = {{2, 1}}})"));
   auto const writes = of_scale([](size_t rows, size_t columns, floats x, size_t ldx, float* y,
                                   size_t) { scale(rows, columns, x, ldx, y, columns); });
@@ -166,8 +166,9 @@ TEST_CASE("padding that work reads reaches its results, be they sums, minima or 
   CHECK(of_extreme(false, columns_alone));
   for (bool const least : {true, false}) {
     auto const seen = of_extreme(least, whole_rows);
-    CHECK_THAT(seen.failure, contains(least ? "once more: element 1 of array 1 is -3.08"
-                                            : "once more: element 0 of array 1 is 1.53"));
+    CHECK_THAT(seen.failure,
+               contains(least ? "; it was computed from the padding between rows;"
+                              : " was computed from the padding between rows, expected"));
   }
   // A product with zero, as of a tile that is filled up: the padding may hold NaN.
   auto const masked = verify([](setup& make, size_t rows, size_t columns) {

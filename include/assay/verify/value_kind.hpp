@@ -6,6 +6,7 @@
 #include <assay/arrays/special_values.hpp>
 #include <assay/verify/sizes.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -26,6 +27,12 @@ inline constexpr std::array all_values{
     value_kind{special_values::none, 0},  value_kind{special_values::none, 1},
     value_kind{special_values::extremes}, value_kind{special_values::denormals},
     value_kind{special_values::nan},      value_kind{special_values::infinities}};
+
+/// True for simpler values.
+inline bool is_before(value_kind const& a, value_kind const& b) {
+  return std::find(all_values.begin(), all_values.end(), a) <
+         std::find(all_values.begin(), all_values.end(), b);
+}
 
 /// A case in words: "n = 701, zeros, alpha = 0.5".
 inline std::string words(shape const& of, value_kind const& values, std::string const& scalars) {

@@ -149,6 +149,7 @@ class verifier {
   /// Reports the smallest size that was found to fail, with the simplest values. Of a list, that
   /// is the first size that fails: the caller's work may not be made for others.
   void fail(shape of, mistake wrong) {
+    auto const tried = of;
     auto const fails = [&](std::size_t i, std::size_t extent) {
       auto smaller = of;
       smaller.extents[i] = extent;
@@ -175,13 +176,18 @@ class verifier {
       }
     }
     auto simplest = is_alive() ? cases_.explained_wrong(of) : std::nullopt;
-    if (simplest) {
-      wrong = std::move(*simplest);
-    } else if (is_alive() && cases_.was_possible()) {
-      wrong.text += "; right when that size was tried once more by itself";
+    bool const is_alone = is_alive() && !simplest && cases_.was_possible();
+    bool const was_right = simplest && of == tried && simplest->scalar_choices == 1 &&
+                           is_before(simplest->values, wrong.values);
+    if (is_alone || was_right) {
+      wrong.text += is_alone
+                        ? "; right when that size was tried once more by itself"
+                        : "; calls keep state or race: with " + words({}, simplest->values, {}) +
+                              " they were right before this one and are wrong after it";
       right_.push_back(of);
       return report(of, wrong, all_tried());
     }
+    if (simplest) { wrong = std::move(*simplest); }
     report(of, wrong, {of});
   }
 
