@@ -276,7 +276,8 @@ class session {
       auto const most = references_[0]->request({"ceiling", unit, from_double(amount)});
       if (most.size() < 2) { continue; }
       auto const per_second = to_number<double>(at(most, 1));
-      auto const text = [&](std::size_t which) {
+      // Clang before 16 captures no binding by itself.
+      auto const text = [&, amount = amount, unit = unit](std::size_t which) {
         return concat({number_text(amount / seconds(which)), " ", unit, "/s where ", at(most, 2),
                        " reach ", number_text(per_second), " ", unit, "/s"});
       };
