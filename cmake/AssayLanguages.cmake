@@ -35,7 +35,7 @@ if(ASSAY_CUDA AND NOT CMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit)
     if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
       set(has_cuda ON)
     else()
-      message(WARNING "assay needs CUDA 13 or newer, and ${CMAKE_CUDA_COMPILER} is "
+      message(WARNING "assay's own programs need CUDA 13 or newer, and ${CMAKE_CUDA_COMPILER} is "
                       "${CMAKE_CUDA_COMPILER_VERSION}: name a newer one in CUDACXX, and configure "
                       "with --fresh; without it there is the host half only")
     endif()

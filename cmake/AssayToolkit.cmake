@@ -12,7 +12,9 @@ function(assay_use_toolkit target)
   if(NOT TARGET CUDA::cudart)
     return()
   endif()
-  set(CUDAToolkit_INCLUDE_DIRS "${CUDAToolkit_INCLUDE_DIRS}" PARENT_SCOPE)  # as outside a function
+  foreach(variable IN ITEMS INCLUDE_DIRS VERSION)
+    set(CUDAToolkit_${variable} "${CUDAToolkit_${variable}}" PARENT_SCOPE)  # as outside a function
+  endforeach()
   target_link_libraries(${target} INTERFACE $<BUILD_INTERFACE:CUDA::cudart>)
   # nvcc finds CCCL by itself; a host compiler has to be told, since CUDA 13 keeps it one folder down.
   foreach(directory IN LISTS CUDAToolkit_INCLUDE_DIRS)
@@ -36,9 +38,10 @@ function(assay_use_toolkit target)
 endfunction()
 
 # Makes the target assay::cupti, for what includes <assay/cupti/recorder.hpp>, where the toolkit has
-# CUPTI. The target has only the include path: the library is loaded when the program runs.
+# CUPTI of CUDA 13, whose records these headers read. The target has only the include path: the library is loaded when
+# the program runs.
 function(assay_add_cupti target)
-  if(NOT TARGET CUDA::cupti OR TARGET assay::cupti)
+  if(NOT TARGET CUDA::cupti OR TARGET assay::cupti OR CUDAToolkit_VERSION VERSION_LESS 13)
     return()
   endif()
   get_target_property(directories CUDA::cupti INTERFACE_INCLUDE_DIRECTORIES)

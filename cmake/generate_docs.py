@@ -9,6 +9,7 @@ A part stands between `<!-- generated: NAME ARGUMENTS -->` and `<!-- end of NAME
                            `// docs: PART` and `// docs: end`; a FILE with a folder is taken from the root
   figures [FILE...]        tables of FIGURES below, from benchmarks/results/*.json; of these results, or of all
   headline                 the table HEADLINE below: a few figures, each with its device, date, commit and age
+  compilers                the tables of benchmarks/results/compilers.json, which cmake/matrix.sh writes
   reason FILE              a table and a paragraph from benchmarks/results/FILE.json, a result of all_reduce_reason
   judges FILE              tables of what judges said, from benchmarks/results/FILE.json, a result of benchmarks/judges
 
@@ -665,8 +666,32 @@ def judges(results, folder, name):
         for kind, each in found["kinds"].items()))
 
 
+def compilers(results, folder):
+    """A table of cells of cmake/matrix.sh for each kind of row: host compilers, nvcc, CMake."""
+    file = results / "compilers.json"
+    if not file.exists():
+        return "*No result is committed yet; `sh cmake/matrix.sh --json FILE` makes one.*\n"
+    cells = json.loads(file.read_text())["cells"]
+    text = []
+    for kind, of in {"host compiler": r"GCC|Clang", "toolkit and host compiler": "nvcc", "CMake": "CMake"}.items():
+        found = {}
+        for cell in cells:
+            if re.match(of, cell["row"]):
+                found.setdefault(cell["row"], {})[cell["column"]] = cell
+        columns = list(dict.fromkeys(column for row in found.values() for column in row))
+        if not found:
+            continue
+        lines = [f"| {kind} | {' | '.join(columns)} | date |", "|---" * (len(columns) + 2) + "|"]
+        for row in sorted(found, key=lambda row: [int(n) if n.isdigit() else n for n in re.split(r"(\d+)", row)]):
+            each = found[row]
+            shown = [each[column]["result"].replace("|", "\\|") if column in each else "not run" for column in columns]
+            lines.append(f"| {row} | {' | '.join(shown)} | {max(cell['date'] for cell in each.values())} |")
+        text.append("\n".join(lines) + "\n")
+    return "\n".join(text)
+
+
 RENDERERS = {"report": report, "excerpt": excerpt, "source": source, "figures": figures, "headline": headline,
-             "reason": reason, "judges": judges}
+             "compilers": compilers, "reason": reason, "judges": judges}
 
 
 def filled(text, results, folder=""):

@@ -71,9 +71,9 @@ verification verify(F make, verify_options const& chosen = {}) {
                 "verify takes a factory: a function of assay::setup& and of up to four extents "
                 "of type std::size_t, which returns void() or void(cudaStream_t)");
   if constexpr (rank <= shape::most) {
-    constexpr std::make_index_sequence<rank> extents{};
+    using extents = std::make_index_sequence<rank>;
     using result =
-        decltype(verify_detail::call_with(make, std::declval<setup&>(), shape{}, extents));
+        decltype(verify_detail::call_with(make, std::declval<setup&>(), shape{}, extents{}));
     static_assert(!std::is_void_v<result>,
                   "verify: the factory returns the work to check: void() or void(cudaStream_t)");
     if constexpr (!std::is_void_v<result>) {
@@ -90,7 +90,7 @@ verification verify(F make, verify_options const& chosen = {}) {
             {rank,
              [make = std::move(make)](setup& with, shape const& of) mutable {
                return callables::detail::made_work(
-                   verify_detail::call_with(make, with, of, extents), with);
+                   verify_detail::call_with(make, with, of, extents{}), with);
              }},
             verify_detail::place_of<on_stream>::get(), chosen);
       }

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds a program by the recipes of the README and the quickstart, as they stand there and with no flag of this test's own.
 
-recipes.py --scratch FOLDER [--cmake PROGRAM | --newest]   --newest: the CMake that pip installs
+recipes.py --scratch FOLDER [--cmake PROGRAM | --newest] [--strict]   --newest: the CMake that pip installs
 
 By find_package and FetchContent from a clone; and but for --newest by add_subdirectory, without CMake, and through a
-library of somebody else that was installed and exported. Exit code 77: there is no nvcc, or no newest CMake
-to be had.
+library of somebody else that was installed and exported. --strict builds the first four with the warnings of a
+strict user as errors, two sources in a unity build, and the package found twice. Exit code 77: there is no nvcc,
+or no newest CMake to be had.
 """
 import argparse
 import os
@@ -21,6 +22,8 @@ sys.path.insert(0, str(root / "cmake"))
 from check_structure import files  # noqa: E402
 
 PROGRAM = "#include <assay/core/device.hpp>\n\nint main() { return assay::device_count() < 0; }\n"
+OTHER = "#include <assay/core/stream.hpp>\n\nint other() { return assay::device_count(); }\n"
+STRICT = "-Xcompiler=-Wall,-Wextra,-Wconversion,-Wshadow,-Wsign-conversion,-Werror"
 DOWNSTREAM = """
 cmake_minimum_required(VERSION 3.25)
 project(engine LANGUAGES CXX CUDA)
@@ -70,20 +73,25 @@ def newest(scratch):
 
 
 class Recipes:
-    def __init__(self, scratch, cmake):
-        self.scratch, self.cmake = scratch, cmake
+    def __init__(self, scratch, cmake, strict):
+        self.scratch, self.cmake, self.strict = scratch, cmake, strict
         self.prefix = scratch / "prefix"
         self.clone = scratch / "clone"
         self.found = recipe("find_package")
+        if strict:
+            line = next(each for each in self.found.splitlines() if each.startswith("find_package"))
+            self.found = self.found.replace(line, f"{line}\n{line}").replace("app.cu", "app.cu other.cu")
 
     def project(self, name, listing, **sources):
         folder = self.scratch / name
         folder.mkdir()
-        for file, text in {"CMakeLists.txt": listing, "app.cu": PROGRAM, **sources}.items():
+        for file, text in {"CMakeLists.txt": listing, "app.cu": PROGRAM, "other.cu": OTHER, **sources}.items():
             (folder / file).write_text(text)
         return folder
 
     def build(self, folder, *arguments):
+        if self.strict:
+            arguments = [*arguments, f"-DCMAKE_CUDA_FLAGS={STRICT}", "-DCMAKE_UNITY_BUILD=ON"]
         run(self.cmake, "-S", folder, "-B", folder / "build", *arguments)
         run(self.cmake, "--build", folder / "build")
 
@@ -114,7 +122,7 @@ class Recipes:
 
     def instead(self, way):
         line = next(each for each in self.found.splitlines() if each.startswith("find_package"))
-        return self.found.replace(line + "\n", way)
+        return self.found.replace(line + "\n", way, 1).replace(line + "\n", "")
 
     def add_subdirectory(self):
         folder = self.project("add_subdirectory", self.instead("add_subdirectory(assay)\n"))
@@ -128,7 +136,8 @@ class Recipes:
     def no_cmake(self):
         folder = self.project("no_cmake", "")
         (folder / "assay").symlink_to(self.clone)
-        run("sh", "-ec", recipe("no_cmake"), cwd=folder)
+        command = recipe("no_cmake")
+        run("sh", "-ec", command.replace("app.cu", f"app.cu {STRICT}") if self.strict else command, cwd=folder)
         run(folder / "app")
 
     def downstream(self, name, how, *arguments):
@@ -148,6 +157,7 @@ def main():
     parser.add_argument("--scratch", type=pathlib.Path, required=True)
     parser.add_argument("--cmake", default="cmake")
     parser.add_argument("--newest", action="store_true")
+    parser.add_argument("--strict", action="store_true")
     options = parser.parse_args()
     if "CUDACXX" in os.environ:
         os.environ["PATH"] = f"{pathlib.Path(os.environ['CUDACXX']).parent}:{os.environ['PATH']}"
@@ -159,7 +169,7 @@ def main():
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
 
-    recipes = Recipes(scratch, newest(scratch) if options.newest else options.cmake)
+    recipes = Recipes(scratch, newest(scratch) if options.newest else options.cmake, options.strict)
     recipes.make_clone()
     recipes.install()
     recipes.find_package()
@@ -168,6 +178,8 @@ def main():
         return
     recipes.add_subdirectory()
     recipes.no_cmake()
+    if options.strict:
+        return
     recipes.downstream("engine", "find_package(assay REQUIRED)", f"-DCMAKE_PREFIX_PATH={recipes.prefix}")
     recipes.downstream("fetched_engine", "set(ASSAY_INSTALL ON)\n" + recipe("fetch_content"),
                        f"-DASSAY_REPOSITORY={recipes.clone}")

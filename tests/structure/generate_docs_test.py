@@ -70,6 +70,18 @@ class GenerateDocs(unittest.TestCase):
         with self.assertRaises(SystemExit):
             filled(self.part("report x Nowhere"), self.results)
 
+    def test_compilers_have_a_table_for_each_kind_of_row(self):
+        cells = [("GCC 12.2.0, libstdc++ 12", "doors", "ok", "2026-11-28"),
+                 ("GCC 9.1.0, libstdc++ 9", "doors", "error: a | b", "2026-11-27"),
+                 ("GCC 12.2.0, libstdc++ 12", "program", "ok", "2026-11-29"), ("CMake 3.25.1", "recipes", "ok", "2026-11-29")]
+        keys = ("row", "column", "result", "date")
+        (self.results / "compilers.json").write_text(json.dumps({"cells": [dict(zip(keys, each)) for each in cells]}))
+        self.assertEqual(filled(self.part("compilers"), self.results), self.part("compilers", (
+            "| host compiler | doors | program | date |\n|---|---|---|---|\n"
+            "| GCC 9.1.0, libstdc++ 9 | error: a \\| b | not run | 2026-11-27 |\n"
+            "| GCC 12.2.0, libstdc++ 12 | ok | ok | 2026-11-29 |\n\n"
+            "| CMake | recipes | date |\n|---|---|---|\n| CMake 3.25.1 | ok | 2026-11-29 |\n")))
+
     def test_an_unknown_generator_is_an_error(self):
         with self.assertRaises(SystemExit):
             filled(self.part("poem"), self.results)

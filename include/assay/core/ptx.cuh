@@ -7,7 +7,7 @@
 
 #include <assay/core/requirements.hpp>
 
-#if __has_include(<cuda/__ptx/instructions/get_sreg.h>)
+#if __has_include(<cuda/__ptx/instructions/mbarrier_expect_tx.h>)  // CCCL 2.8 and later
 #include <cuda/__ptx/instructions/cp_async_bulk.h>
 #include <cuda/__ptx/instructions/fence.h>
 #include <cuda/__ptx/instructions/get_sreg.h>

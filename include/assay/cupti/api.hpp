@@ -24,6 +24,8 @@
 
 namespace assay::trace {
 
+static_assert(CUPTI_API_VERSION >= 130000, "assay/cupti needs the CUPTI of CUDA 13 or newer");
+
 /// Every function that the recorder and the counters call, by the type in CUPTI's headers. A test
 /// replaces single members.
 class cupti_functions {

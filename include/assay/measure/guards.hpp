@@ -54,7 +54,7 @@ struct control_check {
 
 /// The interval of an effect, widened on both sides by `bias_bound`. Each variant is one instance,
 /// so differences between instances cannot explain an effect whose widened interval excludes 0.
-inline stats::interval widened(stats::interval const& effect, double bias_bound) {
+inline stats::interval widened_by_bias(stats::interval const& effect, double bias_bound) {
   return {effect.low - bias_bound, effect.estimate, effect.high + bias_bound};
 }
 
@@ -224,7 +224,7 @@ namespace detail {
 inline judged_effects beyond_placement(judged_effects of, double allowance, double margin) {
   of.allowance = allowance;
   if (allowance == 0 || !stats::is_sign(of.found.outcome)) { return of; }
-  auto const bound = stats::classify(widened(of.found.effect, allowance), margin);
+  auto const bound = stats::classify(widened_by_bias(of.found.effect, allowance), margin);
   if (stats::is_sign(bound.outcome)) {
     of.found = bound;
     of.bound = "the placement of buffers that a callable keeps may be worth " +
@@ -278,7 +278,8 @@ inline judged_effects beyond_control(judged_effects of, control_check const& con
   if (!control.differs || of.found.outcome == verdict::inconclusive) { return of; }
   auto const why = concat({"\"", label, "\" differs from its own second instance by ",
                            percent_text(std::expm1(control.effect.estimate))});
-  auto const bound = stats::classify(widened(of.found.effect, control.bias_bound()), margin);
+  auto const bound =
+      stats::classify(widened_by_bias(of.found.effect, control.bias_bound()), margin);
   if (bound.outcome == verdict::inconclusive) {
     of.vetoes.push_back("hidden control: " + why);
   } else {

@@ -15,6 +15,7 @@
 #include <ostream>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -49,9 +50,9 @@ ASSAY_INLINE std::vector<std::size_t> race_result::order() const {
                       : each.survived               ? 1
                       : each.out.empty()            ? 2
                                                     : 3;
-    return std::pair{group, std::isfinite(each.ratio) ? each.ratio : 1e300};
+    return std::tuple{group, std::isfinite(each.ratio) ? each.ratio : 1e300, i};
   };
-  std::stable_sort(all.begin(), all.end(), [&](auto a, auto b) { return key(a) < key(b); });
+  std::sort(all.begin(), all.end(), [&](auto a, auto b) { return key(a) < key(b); });
   return all;
 }
 

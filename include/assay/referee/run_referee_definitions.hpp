@@ -283,7 +283,8 @@ class session {
         per_second = std::max(per_second, to_number<double>(at(most, 1)));
       }
       if (most.size() < 2) { continue; }
-      auto const text = [&](std::size_t which) {
+      // Clang before 16 captures no binding by itself.
+      auto const text = [&, amount = amount, unit = unit](std::size_t which) {
         return concat({number_text(amount / seconds(which)), " ", unit, "/s where ", at(most, 2),
                        " reach ", number_text(per_second), " ", unit, "/s"});
       };

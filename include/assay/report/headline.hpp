@@ -8,8 +8,9 @@
 #include <assay/report/short_text.hpp>
 
 #include <algorithm>
-#include <functional>
+#include <cstddef>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -44,16 +45,18 @@ inline headline headline_of(measure::comparison const& all) {
     return {"", concat({"The comparison ended early: ", all.failure, "."}), {}};
   }
   if (primary.empty()) { return {"", "Nothing was compared.", nullptr}; }
-  std::vector<std::pair<std::string, int>> counts;
+  // The most frequent first; of equals the one that came first.
+  std::vector<std::tuple<int, std::size_t, std::string>> counts;
+  auto const word_of = [](auto const& of) -> std::string const& { return std::get<2>(of); };
   for (auto const* each : primary) {
     auto const word = detail::verdict_text(*each);
-    auto const known = std::ranges::find(counts, word, &std::pair<std::string, int>::first);
-    ++(known == counts.end() ? counts.emplace_back(word, 0) : *known).second;
+    auto const known = std::ranges::find(counts, word, word_of);
+    --std::get<0>(known == counts.end() ? counts.emplace_back(0, counts.size(), word) : *known);
   }
-  std::ranges::stable_sort(counts, std::greater<>{}, &std::pair<std::string, int>::second);
+  std::ranges::sort(counts);
   std::string text;
-  for (auto const& [word, count] : counts) {
-    text += concat({text.empty() ? "" : "; ", std::to_string(count), " ", word});
+  for (auto const& [less, place, word] : counts) {
+    text += concat({text.empty() ? "" : "; ", std::to_string(-less), " ", word});
   }
   return {"",
           concat({std::to_string(primary.size()), " verdicts, each against a control (",
