@@ -45,7 +45,7 @@ int main() {
   long sum = 0;
   auto const add = [&] { sum = std::accumulate(numbers.begin(), numbers.end(), 0L); };
   assay::options chosen;
-  chosen.max_epochs = 2;
+  chosen.max_epochs = 8;
   std::cout << assay::compare("a", add, "b", add, chosen);
   auto const found = assay::verify([](assay::setup& make, std::size_t n) {
     auto const x = make.random<float>(n);
@@ -105,8 +105,8 @@ def library_of(compiler):
 
 
 class Matrix:
-    def __init__(self, only, scratch):
-        self.only, self.scratch, self.cells = only, scratch, []
+    def __init__(self, only, scratch, file):
+        self.only, self.scratch, self.file, self.cells = only, scratch, file, []
 
     def cell(self, row, column, build):
         """Runs `build`, which returns None or an output that has the reason."""
@@ -119,6 +119,8 @@ class Matrix:
         result = "ok" if output is None else first_error(output)
         self.cells.append({"row": row, "column": column, "result": result, "seconds": round(taken, 1),
                            "date": datetime.date.today().isoformat()})
+        if self.file:
+            join(self.file, self.cells[-1])
         print(f"{row:42} {column:16} {taken:6.1f} s  {result}", flush=True)
         if output is not None:
             print("\n".join(f"    {line}" for line in output.splitlines()[:12]), flush=True)
@@ -142,8 +144,8 @@ class Matrix:
         self.cell(row, "no-rtti", lambda: refused(run(compiler, "-std=c++20", "-fno-rtti", include, "-fsyntax-only", doors)))
         build = [compiler, "-std=c++20", "-O0", include, "-pthread", "-o", made, program]
         self.cell(row, "program", lambda: run(*build) or run(made))
-        self.cell(row, "compiled", lambda: run(*build, "-DASSAY_COMPILED", root / "src" / "assay.cpp",
-                                               root / "src" / "assay_reports.cpp", "-ldl") or run(made))
+        self.cell(row, "compiled",
+                  lambda: run(*build, "-DASSAY_COMPILED", root / "src" / "assay.cpp", "-ldl") or run(made))
 
     def nvcc(self, toolkit, host):
         nvcc = toolkit / "bin" / "nvcc"
@@ -176,10 +178,10 @@ def paths(variable, fallback):
     return named or [pathlib.Path(each) for each in fallback if each]
 
 
-def join(file, cells):
-    """Cells replace those of the same row and column in the file."""
+def join(file, cell):
+    """The cell replaces that of the same row and column in the file."""
     old = json.loads(file.read_text())["cells"] if file.exists() else []
-    new = {(each["row"], each["column"]): each for each in [*old, *cells]}
+    new = {(each["row"], each["column"]): each for each in [*old, cell]}
     file.write_text(json.dumps({"cells": list(new.values())}, indent=1) + "\n")
 
 
@@ -194,7 +196,7 @@ def main():
         options.only = r"(GCC|Clang) [\d.]+, lib.* (doors C\+\+20|no-rtti)"
 
     with tempfile.TemporaryDirectory() as scratch:
-        matrix = Matrix(options.only, pathlib.Path(scratch))
+        matrix = Matrix(options.only, pathlib.Path(scratch), options.json)
         here = [each for each in HOST_COMPILERS if shutil.which(each)]
         for compiler in HOST_COMPILERS:
             if compiler in here:
@@ -204,14 +206,15 @@ def main():
         found = shutil.which("nvcc")
         toolkits = paths("CUDA_PATHS", [found and pathlib.Path(found).resolve().parent.parent])
         for toolkit in toolkits:
+            if not (toolkit / "bin" / "nvcc").exists():
+                matrix.absent(f"nvcc in {toolkit}")
+                continue
             for host in here:
                 matrix.nvcc(toolkit, host)
         if not toolkits:
             matrix.absent("nvcc")
         for cmake in paths("CMAKE_PATHS", [shutil.which("cmake")]):
             matrix.recipes(cmake)
-    if options.json:
-        join(options.json, matrix.cells)
     failed = [each for each in matrix.cells if each["result"] != "ok"]
     print(f"{len(matrix.cells)} cells on {platform.machine()}, {len(failed)} failed")
     sys.exit(1 if failed or not matrix.cells else 0)
