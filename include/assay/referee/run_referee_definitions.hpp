@@ -284,9 +284,9 @@ class session {
       }
       if (most.size() < 2) { continue; }
       // Clang before 16 captures no binding by itself.
-      auto const text = [&, all = amount, in = unit](std::size_t which) {
-        return concat({number_text(all / seconds(which)), " ", in, "/s where ", at(most, 2),
-                       " reach ", number_text(per_second), " ", in, "/s"});
+      auto const text = [&, of_call = amount, what = unit](std::size_t which) {
+        return concat({number_text(of_call / seconds(which)), " ", what, "/s where ", at(most, 2),
+                       " reach ", number_text(per_second), " ", what, "/s"});
       };
       if (amount / seconds(0) > per_second) {
         refuse_reference(concat({text(0), ": too many for `", declared, "`"}));
