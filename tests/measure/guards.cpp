@@ -49,7 +49,7 @@ TEST_CASE("an effect is widened by the most that two instances of one variant ma
   CHECK(control.bias_bound() == .03);
   control.effect = {-.01, .0, .04};
   CHECK(control.bias_bound() == .04);
-  auto const wide = widened({.05, .06, .07}, .04);
+  auto const wide = widened_by_bias({.05, .06, .07}, .04);
   CHECK(wide.low == Approx(.01));
   CHECK(wide.estimate == .06);
   CHECK(wide.high == Approx(.11));
