@@ -4,10 +4,10 @@
 /// once.
 #pragma once
 
+#include "../command_subject.hpp"
+#include "../metric_subject.hpp"
 #include "bisection.hpp"
-#include "command_subject.hpp"
 #include "machine_code.hpp"
-#include "metric_subject.hpp"
 #include "watched_command.hpp"
 
 #include <assay/core/atomic_file.hpp>

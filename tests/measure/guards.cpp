@@ -54,8 +54,8 @@ TEST_CASE("an effect is widened by the most that two instances of one variant ma
   CHECK(wide.estimate == .06);
   CHECK(wide.high == Approx(.11));
   CHECK(wide.excludes(0));
-  CHECK_FALSE(widened({.05, .06, .07}, .05).excludes(0));
-  CHECK_FALSE(widened({-.07, -.06, -.05}, .05).excludes(0));
+  CHECK_FALSE(widened_by_bias({.05, .06, .07}, .05).excludes(0));
+  CHECK_FALSE(widened_by_bias({-.07, -.06, -.05}, .05).excludes(0));
 }
 
 TEST_CASE("the carry-over guard objects to a verdict that changes without the carry-over") {
