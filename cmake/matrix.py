@@ -157,8 +157,13 @@ class Matrix:
         unit_test = self.written("unit_test.cu", (root / "examples" / "unit_test.cu").read_text()
                                  .replace("unit_test_kernels.cuh", str(root / "examples" / "unit_test_kernels.cuh"))
                                  .replace("catch2/catch_test_macros.hpp", "catch2/catch.hpp"))
+        # nvcc drops C++23 where it does not know it of the host's compiler.
+        empty = self.written("empty.cu", "")
+        warned = subprocess.run([str(each) for each in [*command, "-std=c++23", empty]], capture_output=True, text=True,
+                                check=False, stdin=subprocess.DEVNULL).stderr
+        knows_23 = "c++23" in known and "not supported" not in warned
         for standard in ("20", "23"):
-            if f"c++{standard}" in known:
+            if standard == "20" or knows_23:
                 self.cell(row, f"two_kernels C++{standard}",
                           lambda: run(*command, f"-std=c++{standard}", root / "examples" / "two_kernels.cu"))
         self.cell(row, "unit_test", lambda: run(*command, "-std=c++20", unit_test))
