@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds assay's programs with every compiler, toolkit and CMake that is here, and prints a table.
 
-Host compilers are g++ 11 to 16 and clang++ 14 to 23 on PATH, toolkits those in CUDA_PATHS (folders with bin/nvcc, a
-colon between two), or the nvcc on PATH. CMAKE_PATHS names programs cmake in the same way. Each compiler runs alone.
-What is not here is said so, and is no failure. Exit code 1: a cell failed.
+Host compilers are g++-11 to -16 and clang++-14 to -23 on PATH, or g++ and clang++ where none has such a name. Toolkits
+are those in CUDA_PATHS (folders with bin/nvcc, a colon between two), or the nvcc on PATH. CMAKE_PATHS names programs
+cmake in the same way. Each compiler runs alone. What is not here is said so, and is no failure. Exit code 1: a cell failed.
 
   doors      the doors of the host, header-only, with the warnings of strict users as errors, as C++20 and as C++23
   no-rtti    -fno-rtti is refused by one line
@@ -204,10 +204,11 @@ def main():
         matrix = Matrix(options.only, pathlib.Path(scratch), options.json)
         here = [each for each in HOST_COMPILERS if shutil.which(each)]
         for compiler in HOST_COMPILERS:
-            if compiler in here:
-                matrix.host(compiler)
-            else:
+            if compiler not in here:
                 matrix.absent(compiler)
+        here = here or [each for each in ("g++", "clang++") if shutil.which(each)]
+        for compiler in here:
+            matrix.host(compiler)
         found = shutil.which("nvcc")
         toolkits = paths("CUDA_PATHS", [found and pathlib.Path(found).resolve().parent.parent])
         for toolkit in toolkits:
