@@ -10,7 +10,7 @@
 namespace assay {
 
 /// Values in place of random ones. `zeros` and `ones`: zero and one, or the nearest number of the
-/// caller's range. That of [0, 1) is below one: what indexes by such numbers may rely on it.
+/// caller's range. In [0, 1) that number is below one: `x * bins` stays below `bins`.
 /// `extremes`: the two ends of the range, at random. `denormals`: random subnormal numbers of the
 /// signs in the range, where it contains zero; else as `zeros`, like integers. `nan` and
 /// `infinities`: one of 61 floating elements is NaN, or an infinity of a random sign, and one at

@@ -114,8 +114,8 @@ class call_arrays {
     }
     return "the kept contents of an `inout` array";
   }
-  /// Names the first row of results whose padding has changed. That of outputs holds poison from
-  /// the first call on, since no call may write it.
+  /// Names the first row of results whose padding has changed. The padding of outputs holds poison
+  /// from the first call on, since no call may write it.
   std::optional<std::string> changed_padding() {
     auto const all = setup_->declared();
     for (std::size_t i = 0; i < all.size(); ++i) {
