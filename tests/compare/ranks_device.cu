@@ -9,6 +9,7 @@
 #include <assay/compare.cuh>
 #include <assay/compare/ranks.hpp>
 #include <assay/core/device.hpp>
+#include <assay/core/stream.hpp>
 #include <assay/host/poll_until.hpp>
 
 #include <algorithm>
