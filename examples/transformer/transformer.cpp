@@ -4,6 +4,7 @@
 // bfloat16 peak of an H100 or H200.
 // assay-uses: cupti cli
 // assay-links: cublas
+// assay-architectures: 90a
 // assay-test-args: --size tiny --context 24 --repetitions 2 --submission sequential,graph --answers
 #include "transformer.hpp"
 
@@ -64,8 +65,8 @@ void declare(CLI::App& app, request& into) {
        {"naive", "fused"});
   list("--projections", into.projections, "products for each matrix, or packed ones",
        {"separate", "packed"});
-  list("--optimiser", into.optimisers, "launches of AdamW (per_tensor: with the defaults)",
-       {"fused", "per_tensor"});
+  list("--optimiser", into.optimisers, "launches of AdamW (others than fused: with the defaults)",
+       {"fused", "per_tensor", "in_products"});
   list("--run", into.runs, "the forward pass, or a step of training", {"forward", "step"});
   list("--submission", into.submissions, "kernel by kernel, or as a recorded graph",
        {"sequential", "graph"});

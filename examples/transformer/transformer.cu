@@ -40,6 +40,9 @@ auto with_choices(transformer_case const& which, Visit const& visit) {
                                   ": it needs precision bf16, attention fused, projections packed");
     }
     constexpr nn::choices<nn::bf16, nn::attention::fused, nn::projections::packed> usual;
+    if (which.optimiser == "in_products") {
+      return visit(usual.with(nn::optimiser::in_products{}));
+    }
     return visit(usual.with(nn::optimiser::per_tensor{}));
   }
   auto const with_projections = [&]<class Precision, class Attention>(Precision, Attention) {

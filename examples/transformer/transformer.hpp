@@ -19,7 +19,7 @@ struct transformer_case {
   std::string precision = "bf16";      ///< fp32, tf32, bf16
   std::string attention = "fused";     ///< naive, fused
   std::string projections = "packed";  ///< separate, packed
-  std::string optimiser = "fused";     ///< fused, per_tensor
+  std::string optimiser = "fused";     ///< fused, per_tensor, in_products
   std::string run = "step";            ///< forward, step
   std::string submission = "graph";    ///< sequential, graph
 };

@@ -47,3 +47,24 @@ TEST_CASE("an update moves 26 bytes for a weight", "[nn]") {
   CHECK(twice.cost(0.5).bytes() == 2 * cost.bytes());
   CHECK(twice.cost().flops == 2 * cost.flops);
 }
+
+TEST_CASE("AdamW of pieces leaves what lies between them", "[nn]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  nn::adamw_update const op{{.learning_rate = 1e-2}, 2, 3, 3, 5};
+  REQUIRE(op.extent() == 12);
+  auto const gradient = random_numbers(12, seed);
+  auto const before = random_numbers(12, seed + 1);
+  auto weights = before;
+  std::vector<double> first(12, 0.25), second(12, 0.5);
+  op(gradient, view{weights}, view{first}, view{second});
+  nn::adamw_update const whole{op.settings, 12, 3};
+  auto wanted = before;
+  std::vector<double> wanted_first(12, 0.25), wanted_second(12, 0.5);
+  whole(gradient, view{wanted}, view{wanted_first}, view{wanted_second});
+  for (std::size_t i = 0; i < 12; ++i) {
+    CHECK(weights[i] == (i % 5 < 2 ? wanted[i] : before[i]));
+    CHECK(first[i] == (i % 5 < 2 ? wanted_first[i] : 0.25));
+  }
+  CHECK(op.cost().bytes() == 28 * 6);
+}

@@ -107,6 +107,20 @@ TEST_CASE("each optimiser updates each weight once", "[nn]") {
   check(nn::optimiser::per_tensor{}, 111);
 }
 
+TEST_CASE("updates in products have the work of both, and no gradient that is kept", "[nn]") {
+  nn::problem const of{nn::size_small};
+  auto const all = [](nn::ledger_entry const&) { return true; };
+  constexpr nn::choices<nn::bf16, nn::attention::fused, nn::projections::packed> apart;
+  nn::ledger const usual{of, apart}, together{of, apart.with(nn::optimiser::in_products{})};
+  auto const [count, cost] = usual.sum(all);
+  auto const [fewer, less] = together.sum(all);
+  auto const in_matrices = 128'625'408.0 - 25 * 768 - 10'000 * 768;
+  CHECK(less.flops == cost.flops);
+  CHECK(cost.bytes() - less.bytes() == 8 * in_matrices);
+  // Two groups of two for each layer and the head alone; the embedding and three kinds of gains.
+  CHECK(count - fewer == 12 * 2 + 1 - 4);
+}
+
 TEST_CASE("FLOPs of a step are those of the formula", "[nn]") {
   nn::problem const of{nn::size_small, 4, 512};
   nn::ledger const all{of};

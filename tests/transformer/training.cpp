@@ -115,11 +115,16 @@ TEST_CASE("optimisers differ in their launches, not in the weights", "[nn]") {
   using per_tensor_choices = decltype(with(nn::optimiser::per_tensor{}));
   nn::host_trainer<float> fused{tiny, quick};
   nn::host_trainer<float, per_tensor_choices> per_tensor{tiny, quick};
+  using in_products_choices = decltype(with(nn::optimiser::in_products{}));
+  nn::host_trainer<float, in_products_choices> in_products{tiny, quick};
   for (std::uint64_t i = 0; i < 5; ++i) {
     auto const batch = source.batch(i, 8, 16);
-    CHECK(fused.step(batch) == per_tensor.step(batch));
+    auto const loss = fused.step(batch);
+    CHECK(per_tensor.step(batch) == loss);
+    CHECK(in_products.step(batch) == loss);
   }
   CHECK(std::ranges::equal(fused.weights(), per_tensor.weights()));
+  CHECK(std::ranges::equal(fused.weights(), in_products.weights()));
 }
 
 TEST_CASE("a text that is learned by heart is below its bigram entropy", "[nn]") {

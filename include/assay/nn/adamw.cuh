@@ -57,17 +57,20 @@ __device__ void update_weights(std::size_t at, adamw_factors const& by, float co
   if constexpr (!std::is_same_v<T, float>) { store(copy + at, w); }
 }
 
+/// Pieces of `count` weights, `distance` apart, one for each row of blocks.
 template <int Width, class T>
-__global__ void adamw_elements(std::size_t count, adamw_factors const* factors,
-                               float const* gradient, float* weights, float* first, float* second,
-                               T* copy) {
+__global__ void adamw_elements(std::size_t count, std::size_t distance,
+                               adamw_factors const* factors, float const* gradient, float* weights,
+                               float* first, float* second, T* copy) {
   adamw_factors const by = *factors;
+  auto const begin = blockIdx.y * distance;
   for (auto const i : kernel::grid_stride(count / Width)) {
-    update_weights<Width>(Width * i, by, gradient, weights, first, second, copy);
+    update_weights<Width>(begin + Width * i, by, gradient, weights, first, second, copy);
   }
   auto const rest = count % Width;
   if (blockIdx.x == 0 && threadIdx.x < rest) {
-    update_weights<1>(count - rest + threadIdx.x, by, gradient, weights, first, second, copy);
+    update_weights<1>(begin + count - rest + threadIdx.x, by, gradient, weights, first, second,
+                      copy);
   }
 }
 
@@ -100,11 +103,12 @@ void enqueue(::cuda::stream_ref stream, adamw_update const& op, in<float> gradie
              std::span<T> copy, adamw_factors const* factors) {
   constexpr int full = 4;
   bool const wide = allows_width<full>(
-      {}, {gradient.data(), weights.data(), first.data(), second.data(), copy.data()});
+      {op.distance}, {gradient.data(), weights.data(), first.data(), second.data(), copy.data()});
+  auto const shape = detail::element_shape(wide ? op.count / full : op.count);
   kernel::launch(wide ? kernels::adamw_elements<full, T> : kernels::adamw_elements<1, T>,
-                 detail::element_shape(wide ? op.count / full : op.count), 0, stream, op.count,
-                 factors, gradient.data(), weights.data(), first.data(), second.data(),
-                 copy.data());
+                 dim3(shape.blocks, static_cast<unsigned>(op.pieces)), dim3(shape.threads), 0,
+                 stream, op.count, op.distance, factors, gradient.data(), weights.data(),
+                 first.data(), second.data(), copy.data());
 }
 
 /// Writes numbers in another type.

@@ -46,11 +46,15 @@ struct adamw {
 struct adamw_update {
   static constexpr std::string_view name = "adamw_update";
   adamw settings{};
-  std::size_t count = 1;
+  std::size_t count = 1;  ///< of a piece
   int step = 1;
+  std::size_t pieces = 1;
+  std::size_t distance = 0;  ///< elements from a piece to the next
 
+  /// The elements of each array: what lies between the pieces stays as it is.
+  std::size_t extent() const { return (pieces - 1) * distance + count; }
   traffic cost(double narrow = 1) const {
-    auto const n = static_cast<double>(count);
+    auto const n = detail::product_of(pieces, count);
     return detail::elements(4 * n, 3 * n + (narrow < 1 ? narrow * n : 0), 14 * n);
   }
 
@@ -74,11 +78,12 @@ struct adamw_update {
                   std::span<Real> second, std::span<Real> copy = {}) const {
     detail::require_size(name, "copy", copy, 0);
     for (auto const each : {gradient, in<Real>{weights}, in<Real>{first}, in<Real>{second}}) {
-      detail::require_size(name, "an argument", each, count);
+      detail::require_size(name, "an argument", each, extent());
     }
     auto const [keep, rate, root_factor] = of_step();
     auto const b1 = static_cast<Real>(settings.beta1), b2 = static_cast<Real>(settings.beta2);
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t at = 0; at < pieces * count; ++at) {
+      auto const i = at / count * distance + at % count;
       auto const g = gradient[i];
       first[i] = b1 * first[i] + static_cast<Real>(1 - settings.beta1) * g;
       second[i] = b2 * second[i] + static_cast<Real>(1 - settings.beta2) * g * g;

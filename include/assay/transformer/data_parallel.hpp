@@ -68,8 +68,9 @@ void training_pass(Run& run, problem const& of, Choices const& how, token_positi
                    activations<Real, Narrow> const& a, adamw_update const& op,
                    trained_weights<Real, Narrow> const& all, Reduce& reduce) {
   static_assert(std::same_as<decltype(how.optimiser), optimiser::per_tensor>,
-                "optimiser::fused updates all weights at once: ranks need optimiser::per_tensor, "
-                "which updates each tensor behind its bucket");
+                "optimiser::fused updates all weights at once, and optimiser::in_products before "
+                "gradients are averaged: ranks need optimiser::per_tensor, which updates each "
+                "tensor behind its bucket");
   auto const& buckets = reduce.buckets();
   auto next = buckets.begin();
   auto const watched = [&](place_in_step const& where, auto const& what, auto const&... arguments) {

@@ -12,6 +12,7 @@
 #include <assay/nn/rms_norm.cuh>
 #include <assay/nn/rope.cuh>
 #include <assay/nn/swiglu.cuh>
+#include <assay/nn/weight_update.cuh>
 #include <assay/transformer/data_parallel.hpp>
 #include <assay/transformer/op_scope.hpp>
 #include <assay/transformer/tokens.hpp>
@@ -67,6 +68,8 @@ class device_runner {
       enqueue(stream_, what, arguments..., scratch_);
     } else if constexpr (std::same_as<Operation, adamw_update>) {
       enqueue(stream_, what, arguments..., factors_);
+    } else if constexpr (std::same_as<Operation, weight_updates>) {
+      enqueue(stream_, what, arguments..., factors_, products_);
     } else {
       enqueue(stream_, what, arguments...);
     }

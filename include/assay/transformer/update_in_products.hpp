@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// A backward pass whose products of weights also update them, as in `step.hpp`.
+#pragma once
+
+#include <assay/nn/adamw.hpp>
+#include <assay/nn/product.hpp>
+#include <assay/nn/rms_norm.hpp>
+#include <assay/nn/weight_update.hpp>
+#include <assay/transformer/step.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace assay::nn {
+
+/// What a step of AdamW reads and writes.
+template <class Real, class Narrow = Real>
+struct trained_weights {
+  std::span<Real> gradients, weights, first, second;
+  std::span<Narrow> copy;  ///< in the type of activations; empty if that is the same type
+};
+
+/// Runs the operations of a backward pass, but holds products of weights back and runs them with
+/// their updates: those of a block together, as one weight may have too few tiles for a device.
+template <class Run, class Real, class Narrow>
+class products_with_updates {
+ public:
+  products_with_updates(Run& run, adamw_update const& op, trained_weights<Real, Narrow> const& all)
+      : run_(run), op_(op), all_(all) {}
+
+  template <class Operation, class... Arguments>
+  void operator()(place_in_step const& where, Operation const& what,
+                  Arguments const&... arguments) {
+    // It overwrites the gradient of the residual stream, which the products held back read.
+    if constexpr (std::same_as<Operation, rms_norm_gradient>) { flush(); }
+    run_(where, what, arguments...);
+  }
+  void operator()(place_in_step const& where, product const& what, std::span<Narrow> a, auto b,
+                  auto c) {
+    if constexpr (std::same_as<decltype(c), std::span<Real>>) {
+      if (what.of_weights) { return hold(where, what, a, b, c); }
+    }
+    run_(where, what, a, b, c);
+  }
+  /// Runs what is held back.
+  void flush() {
+    if (held_.all.empty()) { return; }
+    run_(place_in_step{phase::backward, layer_, "weights"}, held_, arrays_);
+    held_.all.clear();
+    arrays_.clear();
+  }
+
+ private:
+  void hold(place_in_step const& where, product const& what, std::span<Narrow> dy,
+            std::span<Narrow> x, std::span<Real> gradient) {
+    weight_update const op{{what.depth, what.columns, what.rows}, op_.settings, op_.step};
+    auto const offset = static_cast<std::size_t>(gradient.data() - all_.gradients.data());
+    auto const part = [&](auto from) {
+      return from.empty() ? from : from.subspan(offset, op.count());
+    };
+    layer_ = where.layer;
+    held_.all.push_back(op);
+    arrays_.push_back({dy, x, gradient, part(all_.weights), part(all_.first), part(all_.second),
+                       part(all_.copy)});
+  }
+
+  Run& run_;
+  adamw_update op_;
+  trained_weights<Real, Narrow> all_;
+  weight_updates held_;
+  std::vector<weight_arrays<Real, Narrow>> arrays_;
+  int layer_ = -1;
+};
+
+}  // namespace assay::nn
