@@ -5,9 +5,9 @@
 
 #include <assay/core/concat.hpp>
 #include <assay/core/device.hpp>
+#include <assay/core/driver_call.hpp>
 #include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
-#include <assay/host/call_within.hpp>
 #include <assay/host/poll_until.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/machine/clock_probe.cuh>
@@ -15,6 +15,8 @@
 #include <assay/measure/subject.hpp>
 #include <assay/stats/number_text.hpp>
 #include <assay/world/device_barrier.hpp>
+
+#include <cudaTypedefs.h>
 
 #include <chrono>
 #include <cmath>
@@ -125,22 +127,15 @@ class launch_session {
     return gpu_;
   }
 
-  /// Waits until the device is idle: true if that took long and a second wait did not. Only another
-  /// thread can wait with a limit. It begins a moment later.
+  /// Waits until the device is idle: true if that took long and a second wait did not.
   bool drain_is_long(std::chrono::duration<double> patience) {
-    auto const drain = [at = place_.id] {
-      using steady_clock = std::chrono::steady_clock;
-      check(cudaSetDevice(at));
-      auto const begin = steady_clock::now();
-      check(cudaDeviceSynchronize());
-      auto const drained = steady_clock::now();
-      check(cudaDeviceSynchronize());
-      auto const idle = steady_clock::now() - drained;
-      return drained - begin > std::chrono::microseconds{100} + 10 * idle;
-    };
-    if (std::isinf(patience.count())) { return drain(); }
-    if (auto const found = call_within(patience, drain)) { return *found; }
-    fail_late("work that it enqueued on other streams", patience);
+    using steady_clock = std::chrono::steady_clock;
+    auto const begin = steady_clock::now();
+    drain_device(patience);
+    auto const drained = steady_clock::now();
+    drain_device(patience);
+    auto const idle = steady_clock::now() - drained;
+    return drained - begin > std::chrono::microseconds{100} + 10 * idle;
   }
 
   machine::stream_latch<>& latch() noexcept { return latch_; }
@@ -169,6 +164,25 @@ class launch_session {
   static constexpr double held_at_most = 0.05;
 
  private:
+  /// With a limit, the device is asked by an event behind all work of the context. A thread that
+  /// stays in `cudaDeviceSynchronize` would keep the frees of other ranks waiting.
+  void drain_device(std::chrono::duration<double> patience) {
+    if (std::isinf(patience.count())) { return check(cudaDeviceSynchronize()); }
+    CUcontext context = nullptr;
+    check(driver_call<PFN_cuCtxGetCurrent_v4000>("cuCtxGetCurrent", 4000)(&context));
+    check(driver_call<PFN_cuCtxRecordEvent_v12050>("cuCtxRecordEvent", 12050)(context,
+                                                                              drained_.get()));
+    auto state = cudaErrorNotReady;
+    auto const drained = [&] {
+      state = cudaEventQuery(drained_.get());
+      return state != cudaErrorNotReady;
+    };
+    if (!poll_until(drained, patience)) {
+      fail_late("work that it enqueued on other streams", patience);
+    }
+    check(state);
+  }
+
   [[noreturn]] void fail_late(char const* what, std::chrono::duration<double> patience) {
     stuck_ = true;
     throw std::runtime_error(
@@ -186,6 +200,7 @@ class launch_session {
   std::string blocking_;
   machine::stream_latch<> latch_;
   machine::sm_clock_probe sm_clock_;
+  event drained_;                      ///< behind all work of the device
   std::optional<device_block> flush_;  ///< with a cold cache
   std::size_t flush_bytes_ = 0;
 };
