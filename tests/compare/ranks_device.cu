@@ -206,7 +206,8 @@ TEST_CASE("work on other streams that waits for a failed rank ends with the limi
 }
 
 TEST_CASE("a check of a result may take longer than a wait for a launch", "[compare]") {
-  if (test::small()) { return; }
+  // Ranks on one GPU free memory while kernels of the other wait for them.
+  if (test::small() || device_count() < 2) { return; }
   shared_numbers const numbers;
   bool sleeps = false;
   auto const make = [&](int rank) {

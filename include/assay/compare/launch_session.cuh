@@ -117,9 +117,19 @@ class launch_session {
     if (stuck_ || !poll_until(drained, patience)) { fail_late("its stream", patience); }
     check(state);
   }
-  /// True if a stream, or the device, has not drained within the limit. Calls that wait for the
-  /// device, as those that free memory do, may never return then.
-  bool stuck() const noexcept { return stuck_; }
+  /// Waits for the stream, and where the wait has a limit for all work on the device. False if they
+  /// have not drained within it: calls that free memory may never return then. A failure that a
+  /// wait tells is no news here.
+  bool drained(stream const& on, std::chrono::duration<double> patience) noexcept {
+    try {
+      wait_for(on, patience);
+    } catch (...) {}
+    try {
+      device_guard const guard{place_};
+      if (!std::isinf(patience.count())) { drain_device(patience); }
+    } catch (...) {}
+    return !stuck_;
+  }
 
   /// See `gpu_uuid`.
   std::string const& gpu() {
@@ -164,8 +174,8 @@ class launch_session {
   static constexpr double held_at_most = 0.05;
 
  private:
-  /// With a limit, the device is asked by an event behind all work of the context. A thread that
-  /// stays in `cudaDeviceSynchronize` would keep the frees of other ranks waiting.
+  /// Waits for all work on the device for at most `patience`. With a limit, an event behind all
+  /// work of the context is asked: `cudaDeviceSynchronize` has none.
   void drain_device(std::chrono::duration<double> patience) {
     if (std::isinf(patience.count())) { return check(cudaDeviceSynchronize()); }
     CUcontext context = nullptr;
@@ -177,7 +187,7 @@ class launch_session {
       state = cudaEventQuery(drained_.get());
       return state != cudaErrorNotReady;
     };
-    if (!poll_until(drained, patience)) {
+    if (stuck_ || !poll_until(drained, patience)) {
       fail_late("work that it enqueued on other streams", patience);
     }
     check(state);
