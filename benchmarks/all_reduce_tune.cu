@@ -2,7 +2,8 @@
 // Which algorithm of comm::all_reduce is the fastest for which size? Races of those that the
 // engine's table may name, in graphs of 20 operations, checked, with engines made anew for each
 // epoch. Those that are equal within 1 % are decided by the order lamport_push, FIFO, two_shot.
-// --header FILE writes the table, which is include/assay/comm/tuned_2_ranks.hpp for two GPUs.
+// --header FILE writes the table. For two GPUs it is include/assay/comm/tuned_2_ranks.hpp, with an
+// include and two comments that headers of the library have.
 // --settings also races each algorithm with other numbers of blocks and without dependent launch.
 // Predicts for two GPUs: lamport_push up to some 3 MiB, fifo_one_shot above, each race decided
 // within 3 s. For four: lamport_push to 256 KiB, two_shot to 8 MiB, fifo_two_shot above. Settings
