@@ -199,16 +199,16 @@ class session {
     place << std::setw(4) << std::setfill('0') << commit << '-' << name(commit) << '-' << asked_++;
     auto const file = (answers_ / place.str()).string(), json = file + ".json", log = file + ".log";
     if (!fs::exists(json)) {
+      auto const fresh = file + ".new";  // of an interrupted comparison it stays so
+      fs::remove(fresh);
       auto all = words(subject(control), subject(commit), margin, alpha);
       all.insert(all.end(),
-                 {"--labels", concat({name(control), ",", name(commit)}), "--json", file + ".new"});
+                 {"--labels", concat({name(control), ",", name(commit)}), "--json", fresh});
       std::cerr << "comparing " << in_.commits()[commit].text() << " with " << name(control)
                 << std::endl;
-      auto const end = examples::watch(all, log);
-      if (end.by_signal || end.code == cli::bad_input) {
-        return {.refusal = "cannot be compared: " + error_in(log)};
-      }
-      fs::rename(file + ".new", json);
+      examples::watch(all, log);
+      if (!fs::exists(fresh)) { return {.refusal = "cannot be compared: " + error_in(log)}; }
+      fs::rename(fresh, json);
     }
     auto const found = report::parse_json(examples::bytes_of(json));
     auto const& verdict = *std::ranges::find(found.findings, true, &measure::finding::primary);
