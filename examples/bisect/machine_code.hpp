@@ -30,11 +30,15 @@ inline bool is_program(std::filesystem::path const& file) {
 
 /// Prints a number of the program $1. $2 is a scratch file, $3 the first digits of the commit.
 ///
-/// Device code counts as SASS and PTX without line numbers where `cuobjdump` reads it, and all else
-/// as bytes without symbols and the identity of the build. The commit's hash is left out: it is in
-/// the name of its folder, and in versions. So are the numbers that nvcc makes of paths.
+/// Device code counts as SASS and PTX without line numbers, registers, shared memory and constants,
+/// where `cuobjdump` reads them. All else counts as bytes without symbols and the identity of the
+/// build. The commit's hash is left out: it is in the name of its folder, and in versions. So are
+/// the numbers that nvcc makes of paths.
 inline constexpr auto code_number = R"sh(export LC_ALL=C
-cuobjdump -sass -ptx "$1" | sed -E '/^\.(loc|file)/d' > "$2.sass"
+{
+  cuobjdump -sass -ptx -res-usage "$1" | sed -E '/^\.(loc|file)/d'
+  cuobjdump -elf "$1" | awk '/^\./ { data = /^\.nv\.(constant|global)/ } data'
+} > "$2.sass"
 set -- "$@" -R .note.gnu.build-id -R .comment -R .gnu_debuglink
 if grep -q 'Function : ' "$2.sass"; then set -- "$@" -R .nv_fatbin; else : > "$2.sass"; fi
 in=$1 out=$2 commit=$3

@@ -238,15 +238,19 @@ TEST_CASE("device code is what cuobjdump prints, and all else is bytes without s
   // It stands for NVIDIA's, and says which kernels there are.
   fs::create_directory(here / "bin");
   write(here / "bin/cuobjdump",
-        "#!/bin/sh\necho Function : f; echo .loc $$; cat '" + (here / "sass").string() + "'\n");
+        "#!/bin/sh\ncd '" + here.path().string() +
+            "'\ncase $1 in\n-elf) echo .nv.constant3; cat constants; echo .debug_line; echo $$ ;;\n"
+            "*) echo Function : f; echo .loc $$; cat sass ;;\nesac\n");
   fs::permissions(here / "bin/cuobjdump", fs::perms::owner_all);
   std::string const path = std::getenv("PATH");
   ::setenv("PATH", ((here / "bin").string() + ":" + path).c_str(), 1);
-  auto const code = [&](std::string const& flags, std::string const& sass = "EXIT ;") {
+  auto const code = [&](std::string const& flags, std::string const& sass = "EXIT ;",
+                        std::string const& constants = "0x1\n") {
     auto const tree = here / "tree";
     fs::remove_all(tree);
     fs::create_directory(tree);
     write(here / "sass", sass);
+    write(here / "constants", constants);
     write(tree / "x.cpp",
           "__attribute__((section(\".nv_fatbin\"), used)) char const device[9] = DEVICE;\n"
           "int value = VALUE; char const* volatile text = TEXT;\n"
@@ -264,6 +268,7 @@ TEST_CASE("device code is what cuobjdump prints, and all else is bytes without s
   CHECK(first.starts_with("x "));
   CHECK(code("-UDEVICE '-DDEVICE=\"2\"' -g") == first);
   CHECK(code("", "NOP ;") != first);
+  CHECK(code("", "EXIT ;", "0x2\n") != first);
   CHECK(code("-UVALUE -DVALUE=4") != first);
   CHECK(code("-UONE -DONE=2") != first);
   CHECK(code("-UFIRST -USECOND -DFIRST=g -DSECOND=f") != first);
