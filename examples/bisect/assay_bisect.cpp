@@ -115,7 +115,7 @@ class session {
     }
     asked += concat({of.build, "\n", of.program, "\n", of.command});
     if (of.measure_equal) { asked += " measured"; }
-    answers_ = in_.folder() / examples::number_of(asked);
+    answers_ = in_.folder() / ("answers-" + examples::number_of(asked));
     fs::create_directories(answers_);
     if (!of.command.empty()) { check(of.command); }
   }
