@@ -392,7 +392,8 @@ TEST_CASE("ranks of different programs are named by the hash of their files") {
     return std::string{"not started"};
   });
   CHECK_THAT(said[0], contains("rank 0: rank 1 has program = "));
-  CHECK_THAT(said[0], contains(", and rank 0 has " + assay::program_hash()));
+  CHECK_THAT(said[0], contains(", and rank 0 has " + assay::program_hash() +
+                               ": start the same file on all ranks"));
   CHECK(assay::program_hash().size() == 16);
 }
 

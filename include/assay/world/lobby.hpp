@@ -56,9 +56,8 @@ class lobby {
       doors_ = listen_at(of.host, of.port);
     } catch (std::system_error const& cause) {
       if (cause.code().value() == EADDRINUSE) { throw_taken(of); }
-      throw world_error("rank 0 cannot listen at " + address_of(of) + ": " +
-                        cause.code().message());
-    }
+      throw_closed(cause.code().message());
+    } catch (std::exception const& cause) { throw_closed(cause.what()); }
   }
 
   /// The connections of all other ranks. Throws `world_error`, and tells those who came, where the
@@ -89,6 +88,11 @@ class lobby {
 
  private:
   using people = std::vector<std::unique_ptr<connection>>;
+
+  [[noreturn]] void throw_closed(std::string const& why) const {
+    throw world_error("rank 0 cannot listen at " + address_of(of_) + ": " + why +
+                      ": name its host, and a free port there, by ASSAY_RENDEZVOUS");
+  }
 
   std::unique_ptr<connection>& at(int rank) { return come_[static_cast<std::size_t>(rank)]; }
 
