@@ -42,7 +42,7 @@ constexpr std::size_t most_pushed_bytes = 16 * mib;
 class tuner {
  public:
   tuner(comm::peers peers, on::device place)
-      : peers_(std::move(peers)), place_(place), watch_(examples::watch_of(peers_)) {}
+      : peers_(std::move(peers)), place_(place), watches_(examples::watches_of(peers_)) {}
 
   comm::peers const& peers() const { return peers_; }
 
@@ -75,7 +75,7 @@ class tuner {
     measure::options chosen;
     chosen.clock = measure::clock::gpu;
     chosen.title = std::to_string(bytes) + " bytes";
-    auto made = measure::run_race(candidates, measure::watched(chosen, watch_));
+    auto made = measure::run_race(candidates, examples::watched(chosen, watches_));
     made.where = machine::host_environment(benchmark::commit(), {});
     machine::describe_device(place_, made.where);
     std::cout << made << std::endl;
@@ -92,7 +92,7 @@ class tuner {
 
   comm::peers peers_;
   on::device place_;
-  measure::environment_watch watch_;
+  std::vector<measure::environment_watch> watches_;
 };
 
 std::vector<comm::all_reduce_options> with_settings(

@@ -13,13 +13,19 @@
 #include <assay/core/stream.hpp>
 #include <assay/host/poll_until.hpp>
 
+#include <cuda/ptx>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -36,6 +42,10 @@ __global__ void spin(long long cycles) {
 }
 __global__ void wait_for(int const volatile* flag) {
   while (*flag == 0) {}
+}
+__global__ void spin_for(std::uint64_t nanoseconds) {
+  auto const begin = ::cuda::ptx::get_sreg_globaltimer();
+  while (::cuda::ptx::get_sreg_globaltimer() - begin < nanoseconds) {}
 }
 /// Ends when the other rank has come to it equally often.
 __global__ void meet(int* came, int rank, float* out) {
@@ -248,4 +258,34 @@ TEST_CASE("a check of a result may take longer than a wait for a launch", "[comp
   for (auto const& each : said) {
     CHECK(each.front() == '|');  // no failure
   }
+}
+
+TEST_CASE("a drain with a limit finds work that is as short as without a limit", "[compare]") {
+  if (test::small()) { return; }
+  auto const place = place_of(0);
+  check(cudaSetDevice(place.id));
+  measure::launch_session session{place, measure::clock::gpu, false};
+  stream const other{place};
+  constexpr int drains = 50;
+  constexpr double no_limit = std::numeric_limits<double>::infinity();
+  auto const found = [&](int microseconds, double limit) {
+    int of = 0;
+    for (int i = 0; i < drains; ++i) {
+      spin_for<<<1, 1, 0, other.get()>>>(1000U * static_cast<unsigned>(microseconds));
+      of += session.drain_is_long(std::chrono::duration<double>{limit}) ? 1 : 0;
+    }
+    return of;
+  };
+  int length = 100, without = 0;
+  while ((without = found(length, no_limit)) < drains && length < 10'000) { length += 10; }
+  int const within = found(length, 60);
+  INFO(length << " us: " << without << " without a limit, " << within << " with one");
+  if (std::getenv("ASSAY_FULL") != nullptr) {
+    for (int us = 80; us <= 200; us += 10) {
+      std::printf("%d us: of %d drains %d without a limit and %d with one are long\n", us, drains,
+                  found(us, no_limit), found(us, 60));
+    }
+  }
+  // A busy machine may start each thread late, but not all of them.
+  CHECK(within > 0);
 }
