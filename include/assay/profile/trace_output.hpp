@@ -116,13 +116,15 @@ class trace_output {
     }
   }
 
-  /// Tells what a file lacks: beside text at once, else in `finish`.
+  /// Tells what a file lacks, each line once: beside text at once, else in `finish`.
   void lacks(std::string const& path, std::vector<std::string> const& lines) {
     auto& kept = lacking_[path];
-    kept.insert(kept.end(), lines.begin(), lines.end());
-    if (!is_text()) { return; }
-    for (auto const& line : kept) {
-      out_ << report::wrapped("lacking: " + report::printable(line), "", "  ");
+    auto const file = of_.files.size() > 1 ? report::printable(path) + ": " : std::string{};
+    for (auto const& line : lines) {
+      if (std::ranges::find(kept, line) != kept.end()) { continue; }
+      kept.push_back(line);
+      if (!is_text()) { continue; }
+      out_ << report::wrapped(concat({"lacking: ", file, report::printable(line)}), "", "  ");
     }
   }
 
