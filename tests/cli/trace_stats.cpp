@@ -116,6 +116,10 @@ TEST_CASE("several reports follow one option, and formats have options of their 
   CHECK(two.code == cli::ok);
   CHECK(two.out == run({path, "--report", "cuda_api_sum,cuda_gpu_kern_sum", "--format=csv"}).out);
   CHECK_THAT(two.out, contains("cudaDeviceSynchronize") && contains("gemm<float>"));
+  auto const between = two.out.find("\n\n");  // an empty line, and no other one
+  CHECK(two.out.substr(between + 2).starts_with("Time (%),"));
+  CHECK(two.out.find("\n\n", between + 1) == std::string::npos);
+  CHECK_THAT(run({path, "--report", "cuda_api_sum", "--csv"}).out, !contains("\n\n"));
   CHECK(run({path, "--report", "cuda_api_sum", "--json"}).out ==
         run({path, "--report", "cuda_api_sum", "--format=json"}).out);
 }

@@ -93,6 +93,7 @@ class trace_output {
       lacking_[path].push_back("the trace has no data for " + of.name());
     }
     if (of_.prefix.empty() && !is_json()) {
+      if (!is_text() && tables_++ > 0) { out_ << '\n'; }
       write(out_, of);
       if (is_text()) { out_ << '\n'; }
       return;
@@ -219,6 +220,7 @@ class trace_output {
   output_format of_;
   std::ostream& out_;
   std::ostream& err_;
+  int tables_ = 0;  ///< of CSV: an empty line stands between them
   std::vector<document> documents_;
   std::map<std::string, std::vector<std::string>> lacking_;  ///< what each file has no data for
   std::map<std::string, std::string> written_;               ///< the trace of each written file
