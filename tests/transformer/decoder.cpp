@@ -156,6 +156,25 @@ TEST_CASE("a plan has the bytes of each purpose", "[nn]") {
   CHECK(half.activations == 2 * half_layer + half_tail);
 }
 
+TEST_CASE("a plan has room for the terms of fused attention, or refuses its heads", "[nn]") {
+  nn::decoder const model{.width = 128, .inner = 2, .layers = 1, .heads = 2, .vocabulary = 2};
+  auto const workspace = [](nn::problem const& of) {
+    return nn::memory_plan{of, nn::choices{nn::bf16{}, nn::attention::fused{}}}.workspace;
+  };
+  CHECK(workspace({model, 4, 512}) == nn::memory_plan::workspace_bytes);
+  // Two floats for each of 2^22 rows of scores fill the usual workspace.
+  CHECK(workspace({model, 1 << 12, 512}) == nn::memory_plan::workspace_bytes);
+  CHECK(workspace({model, (1 << 12) + 1, 512}) == nn::memory_plan::workspace_bytes + 8 * 2 * 512);
+  // 513 rows of a head have the terms of 640.
+  CHECK(workspace({model, 1 << 12, 513}) == (std::size_t{8} << 13) * 640);
+  CHECK(nn::memory_plan{{model, (1 << 12) + 1, 512}, nn::choices{nn::bf16{}}}.workspace ==
+        nn::memory_plan::workspace_bytes);
+  auto other = model;
+  other.width = 192;
+  CHECK_THAT(message_of([&] { workspace({other, 1, 1}); }),
+             contains("the head size is 96, and 64, 80 and 128 are possible: use naive attention"));
+}
+
 TEST_CASE("gradients of a tiny model", "[nn]") {
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);

@@ -96,7 +96,11 @@ class device_model {
   /// `std::invalid_argument` for a problem that is not possible. Weights are undefined at first.
   device_model(problem const& of, Choices const& how, ::cuda::stream_ref stream,
                std::span<std::byte> kept)
-      : of_((of.validate(), of)), how_(how), cut_(kept), products_(workspace_of(), is_tf32) {
+      : of_((of.validate(), of)),
+        how_(how),
+        cut_(kept),
+        workspace_(cut_.take<std::byte>(memory_plan{of, how}.workspace)),
+        products_(workspace_.first(memory_plan::workspace_bytes), is_tf32) {
     auto const count = static_cast<std::size_t>(of.model.parameters());
     for (auto* each : {&weights_, &gradients_, &first_, &second_}) { cut_.take(*each, count); }
     if constexpr (std::same_as<narrow, float>) {
@@ -190,11 +194,6 @@ class device_model {
  private:
   static constexpr bool is_tf32 = std::same_as<decltype(Choices::precision), tf32>;
 
-  /// Cuts the workspace, which comes first.
-  std::span<std::byte> workspace_of() {
-    cut_.take(workspace_, memory_plan::workspace_bytes);
-    return workspace_;
-  }
   nn::weights<float, narrow> matrices() const { return {of_.model, weights_, matrices_}; }
   std::span<token> inputs() const { return tokens_.first(static_cast<std::size_t>(of_.tokens())); }
   std::span<token> targets() const { return tokens_.subspan(inputs().size(), inputs().size()); }
