@@ -5,6 +5,7 @@
 
 #include <assay/nn/attention.hpp>
 #include <assay/nn/operation.hpp>
+#include <assay/nn/rms_norm.hpp>
 #include <assay/transformer/decoder.hpp>
 #include <assay/transformer/policies.hpp>
 
@@ -71,9 +72,10 @@ struct activations {
   std::span<Narrow> normed, branch;  ///< branch: of a block, before the next norm adds it
   std::span<Narrow> logits;          ///< they become their gradient
   std::span<Real> losses, loss;
-  std::span<Real> dx;         ///< gradient of the residual stream
-  std::span<Narrow> dx_copy;  ///< empty if the types are the same
-  std::span<Narrow> dbranch;  ///< `dx_copy`, or `dx` itself
+  std::span<Real> gain_parts;  ///< of gains: both of each layer, and the last; or empty
+  std::span<Real> dx;          ///< gradient of the residual stream
+  std::span<Narrow> dx_copy;   ///< empty if the types are the same
+  std::span<Narrow> dbranch;   ///< `dx_copy`, or `dx` itself
   std::span<Narrow> dnormed, dqkv, dattended, dscores, dab, dgated;
   std::span<Real const> turns;  ///< `rope_table`, of the owner
   std::size_t bytes = 0;        ///< of all parts together
@@ -106,6 +108,9 @@ struct activations {
     cut.take(dscores, scores);
     cut.take(logits, n * size(of.model.vocabulary));
     cut.take(loss, 1);
+    auto const parts = rms_norm_gradient{n, 1, true, how.gain_parts}.gain_parts();
+    auto const gains = size(2 * of.model.layers + 1);
+    cut.take(gain_parts, how.gain_parts ? gains * parts * size(of.model.width) : 0);
     if constexpr (std::is_same_v<Real, Narrow>) {
       dbranch = dx;
     } else {
