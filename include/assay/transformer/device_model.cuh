@@ -124,6 +124,10 @@ class device_model {
   problem const& of() const { return of_; }
   std::span<float> weights() const { return weights_; }
   std::span<float> gradients() const { return gradients_; }
+  /// All that a step of AdamW reads and writes.
+  trained_weights<float, narrow> trained() const {
+    return {gradients_, weights_, first_, second_, copy_};
+  }
   /// The nodes of the graph that the passes were last captured into, with their operations.
   std::vector<captured_node> const& captured() const { return log_.nodes(); }
   /// Within a capture, after work that a caller enqueued behind the passes.
@@ -184,9 +188,8 @@ class device_model {
   void enqueue_step(::cuda::stream_ref stream, activation_arrays const& a, Reduce&... reduce) {
     enqueue_loss(stream, a);
     nn::weights<float> const to{of_.model, gradients_};
-    trained_weights<float, narrow> const all{gradients_, weights_, first_, second_, copy_};
     run(stream, [&](auto& each) {
-      training_pass(each, of_, how_, positions(), matrices(), to, a, adamw_update{}, all,
+      training_pass(each, of_, how_, positions(), matrices(), to, a, adamw_update{}, trained(),
                     reduce...);
     });
   }
