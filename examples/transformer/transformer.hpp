@@ -22,6 +22,7 @@ struct transformer_case {
   std::string optimiser = "fused";     ///< fused, per_tensor
   std::string run = "step";            ///< forward, step
   std::string submission = "graph";    ///< sequential, graph
+  std::string tokens = "uniform";      ///< uniform, zipf
 };
 
 /// Times in milliseconds on the device, from the begin of the first kernel to the end of the last.

@@ -76,6 +76,7 @@ inline std::string case_name(document const& of) {
   for (auto const* key : {"precision", "attention", "projections", "run", "submission"}) {
     name += ", " + text_in(of, key);
   }
+  if (text_in(of, "tokens") == "zipf") { name += ", zipf"; }
   return name;
 }
 
