@@ -222,7 +222,8 @@ transformer_answers answers_of(transformer_case const& which, int repetitions, d
                             ledger};
     nn::untraced_times const clocks{mean_ns(untraced.host), mean_ns(untraced.device)};
     std::vector const tables{nn::summary_table(found, clocks), nn::count_table(which.of),
-                             nn::kernel_table(found), nn::part_table(found, most)};
+                             nn::kernel_table(found), nn::part_table(found, most),
+                             nn::bound_table(found, most)};
     // docs: end
     return transformer_answers{most, tables};
   });

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <assay/trace/table.hpp>
-#include <assay/transformer/answers.hpp>
+#include <assay/transformer/bounds.hpp>
 #include <assay/transformer/decoder.hpp>
 #include <assay/transformer/tokens.hpp>
 
