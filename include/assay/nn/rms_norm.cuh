@@ -105,18 +105,19 @@ __global__ void rms_norm_gradient_rows(int rows, int rows_of_block, int width, b
   }
 }
 
-/// The sum of all parts, of a gain for each x: a block of `Side` x `Side` threads, a warp in each
-/// line, for as many columns.
+/// The sums of all parts of gains: a block of `Side` x `Side` threads, a warp in each line, for as
+/// many columns. Blocks that begin together read whole rows of a gain.
 template <int Side>
 __global__ void rms_norm_gain_gradient(gain_sums op, float const* all_parts, float* gradients) {
   auto const part_count = static_cast<int>(op.parts), width = static_cast<int>(op.width);
-  auto const gain = std::size_t{blockIdx.x};
+  int const blocks_of_gain = (width + Side - 1) / Side;
+  auto const gain = std::size_t{blockIdx.x} / blocks_of_gain;
   float const* const parts = all_parts + gain * op.parts * op.width;
   float* const gain_gradient = gradients + gain / 2 * op.stride + gain % 2 * op.second;
   static_assert(Side == 32, "a warp adds what the lines hold for a column");
   __shared__ float held[Side][Side + 1];
   int const line = static_cast<int>(threadIdx.y), lane = static_cast<int>(threadIdx.x);
-  int const begin = static_cast<int>(blockIdx.y) * Side;
+  int const begin = static_cast<int>(blockIdx.x % blocks_of_gain) * Side;
   float mine = 0;
 #pragma unroll 8
   for (int p = line; p < part_count && begin + lane < width; p += Side) {
@@ -147,7 +148,7 @@ void enqueue(::cuda::stream_ref stream, rms_norm const& op, in<float> residual, 
 /// Enqueues the operation, in one launch.
 inline void enqueue(::cuda::stream_ref stream, gain_sums const& op,
                     std::span<float const> all_parts, std::span<float> gradients) {
-  dim3 const grid(static_cast<unsigned>(op.gains), static_cast<unsigned>((op.width + 31) / 32));
+  dim3 const grid(static_cast<unsigned>(op.gains * ((op.width + 31) / 32)));
   kernel::launch(kernels::rms_norm_gain_gradient<32>, grid, dim3(32, 32), 0, stream, op,
                  all_parts.data(), gradients.data());
 }
