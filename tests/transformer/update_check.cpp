@@ -38,6 +38,7 @@ sample some_weights(std::uint64_t seed) {
     made.second.push_back(std::abs(drawn(3)));
   }
   made.gradient[0] = made.first[0] = made.second[0] = made.weights[0] = 0;
+  made.gradient[1] = made.first[1] = made.second[1] = made.weights[1] = 0.5F;
   return made;
 }
 
@@ -91,6 +92,15 @@ TEST_CASE("a wrong factor, a forgotten term or a lost number of AdamW is seen", 
   auto lost = right;
   lost.weights[299] = std::numeric_limits<float>::quiet_NaN();
   CHECK_THAT(found(before, lost), contains("weight 299 is nan"));
+  // Sixteen roundings in one element are too many.
+  auto const off = [&](std::vector<float> sample::*which) {
+    auto changed = right;
+    (changed.*which)[1] *= 1 + 0x1p-20F;
+    return found(before, changed);
+  };
+  CHECK_THAT(off(&sample::first), contains("first moment 1"));
+  CHECK_THAT(off(&sample::second), contains("second moment 1"));
+  CHECK_THAT(off(&sample::weights), contains("weight 1"));
   auto stale = right;
   stale.copy[298] = bfloat16{2 * right.weights[298]};
   CHECK_THAT(found(before, stale), contains("copy of weight 298"));
