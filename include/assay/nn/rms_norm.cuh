@@ -105,27 +105,28 @@ __global__ void rms_norm_gradient_rows(int rows, int rows_of_block, int width, b
   }
 }
 
-/// The sums of all parts of gains: a block of 32 x `Lines` threads for 32 columns. So small blocks
-/// run all at once, and blocks that begin together read whole rows of a gain.
-template <int Lines>
+/// The sums of all parts of gains: a block of `Side` x `Side` threads, a warp in each line, for as
+/// many columns. Blocks that begin together read whole rows of a gain.
+template <int Side>
 __global__ void rms_norm_gain_gradient(gain_sums op, float const* all_parts, float* gradients) {
-  __shared__ float held[Lines][32];
   auto const part_count = static_cast<int>(op.parts), width = static_cast<int>(op.width);
-  int const line = static_cast<int>(threadIdx.y), lane = static_cast<int>(threadIdx.x);
-  int const blocks_of_gain = (width + 31) / 32;
-  int const gain = static_cast<int>(blockIdx.x) / blocks_of_gain;
-  int const column = static_cast<int>(blockIdx.x) % blocks_of_gain * 32 + lane;
+  int const blocks_of_gain = (width + Side - 1) / Side;
+  auto const gain = std::size_t{blockIdx.x} / blocks_of_gain;
   float const* const parts = all_parts + gain * op.parts * op.width;
-  float sum = 0;
-#pragma unroll 16
-  for (int p = line; p < part_count && column < width; p += Lines) {
-    sum += parts[static_cast<std::size_t>(p) * width + column];
+  float* const gain_gradient = gradients + gain / 2 * op.stride + gain % 2 * op.second;
+  static_assert(Side == 32, "a warp adds what the lines hold for a column");
+  __shared__ float held[Side][Side + 1];
+  int const line = static_cast<int>(threadIdx.y), lane = static_cast<int>(threadIdx.x);
+  int const begin = static_cast<int>(blockIdx.x % blocks_of_gain) * Side;
+  float mine = 0;
+#pragma unroll 8
+  for (int p = line; p < part_count && begin + lane < width; p += Side) {
+    mine += parts[static_cast<std::size_t>(p) * width + begin + lane];
   }
-  held[line][lane] = sum;
+  held[line][lane] = mine;
   __syncthreads();
-  if (line > 0 || column >= width) { return; }
-  for (int i = 1; i < Lines; ++i) { sum += held[i][lane]; }
-  gradients[gain / 2 * op.stride + gain % 2 * op.second + column] = sum;
+  float const sum = warp_sum(held[lane][line]);
+  if (lane == 0 && begin + line < width) { gain_gradient[begin + line] = sum; }
 }
 
 }  // namespace kernels
@@ -148,8 +149,7 @@ void enqueue(::cuda::stream_ref stream, rms_norm const& op, in<float> residual, 
 inline void enqueue(::cuda::stream_ref stream, gain_sums const& op,
                     std::span<float const> all_parts, std::span<float> gradients) {
   dim3 const grid(static_cast<unsigned>(op.gains * ((op.width + 31) / 32)));
-  constexpr int lines = 8;
-  kernel::launch(kernels::rms_norm_gain_gradient<lines>, grid, dim3(32, lines), 0, stream, op,
+  kernel::launch(kernels::rms_norm_gain_gradient<32>, grid, dim3(32, 32), 0, stream, op,
                  all_parts.data(), gradients.data());
 }
 
