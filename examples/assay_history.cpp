@@ -67,7 +67,8 @@ void add(histories& to, std::string const& path) {
   auto const [control, variant] = *report::detail::compared_pair(*found);
   auto const& now = of.variants.at(variant);
   auto const& seconds = now.on(found->on);
-  auto const what = of.title.substr(0, of.title.find(": " + now.label));
+  auto what = of.title.substr(0, of.title.find(": " + now.label));
+  if (what.empty()) { what = "a comparison"; }
   to[concat({what, ", ", report::detail::clock_name(found->on)})].push_back(
       {found->on,
        seconds,

@@ -172,7 +172,7 @@ class session {
     auto all = words(one, one, margin_, alpha_);
     all.emplace_back("--list");
     auto const log = (answers_ / "list.log").string();
-    auto const end = examples::watch(all, log);
+    auto const end = examples::run_logged(all, log);
     auto const text = error_in(log);
     if (!end.success()) { throw std::invalid_argument(text); }
     if (std::ranges::count(text, '\n') > 1) {
@@ -206,7 +206,7 @@ class session {
                  {"--labels", concat({name(control), ",", name(commit)}), "--json", fresh});
       std::cerr << "comparing " << in_.commits()[commit].text() << " with " << name(control)
                 << std::endl;
-      examples::watch(all, log);
+      examples::run_logged(all, log);
       if (!fs::exists(fresh)) { return {.refusal = "cannot be compared: " + error_in(log)}; }
       fs::rename(fresh, json);
     }

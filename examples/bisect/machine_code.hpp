@@ -3,7 +3,7 @@
 /// The machine code of a build in a form that is equal where programs do the same.
 #pragma once
 
-#include "watch.hpp"
+#include "run_logged.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -65,9 +65,9 @@ inline std::string machine_code(std::filesystem::path const& folder, std::string
   std::string all;
   auto const out = folder.string() + ".code";
   for (auto const& each : programs) {
-    watch({"/bin/sh", "-c", std::string{"exec 2> /dev/null\n"} + code_number, "sh", each.string(),
-           out + ".o", hash.substr(0, 7)},
-          out);
+    run_logged({"/bin/sh", "-c", std::string{"exec 2> /dev/null\n"} + code_number, "sh",
+                each.string(), out + ".o", hash.substr(0, 7)},
+               out);
     all += each.lexically_relative(folder).string() + ' ' + bytes_of(out);
   }
   fs::remove(out);

@@ -7,7 +7,7 @@
 #include "../metric_subject.hpp"
 #include "bisection.hpp"
 #include "machine_code.hpp"
-#include "watch.hpp"
+#include "run_logged.hpp"
 
 #include <assay/core/atomic_file.hpp>
 
@@ -78,7 +78,7 @@ class repository {
                                "; name another place with --folder");
     }
     auto const log = (folder_ / "commits.log").string();
-    auto const end = watch({"/bin/sh", "-c", list_commits, "sh", good, bad}, log);
+    auto const end = run_logged({"/bin/sh", "-c", list_commits, "sh", good, bad}, log);
     std::istringstream lines{bytes_of(log)};
     if (!end.success()) { throw std::invalid_argument(lines.str()); }
     for (commit each; std::getline(lines, each.hash, ' ') && std::getline(lines, each.subject);) {
@@ -105,11 +105,12 @@ class repository {
     if (!fs::exists(done)) {
       std::cerr << "building " << commits_[index].text() << std::endl;
       fs::remove_all(place);  // of a build that was interrupted
-      auto const end = watch({"/bin/sh", "-c",
-                              "git worktree prune && git worktree add --detach \"$1\" \"$2\" && cd "
-                              "\"$1\" && eval \"$3\"",
-                              "sh", place, commits_[index].hash, command},
-                             log);
+      auto const end =
+          run_logged({"/bin/sh", "-c",
+                      "git worktree prune && git worktree add --detach \"$1\" \"$2\" && cd "
+                      "\"$1\" && eval \"$3\"",
+                      "sh", place, commits_[index].hash, command},
+                     log);
       write_atomically(done, end.success() ? machine_code(place, commits_[index].hash) : failure);
     }
     auto const code = bytes_of(done);

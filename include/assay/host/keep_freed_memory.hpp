@@ -14,11 +14,11 @@ extern "C" [[gnu::weak]] int mallopt(int, int) noexcept;  // null where the C li
 }
 
 /// Tells the allocator of the C library to keep freed memory for the next allocation, but for
-/// blocks of 256 MiB and more. The system fills each page with zeros that it gives again. Reports
-/// of a trace of 10^7 kernels take 30 % fewer pages and 5 % less time so
-/// (benchmarks/trace_reports), and their peak grows by 2 %. For the begin of `main`, since it holds
-/// for the whole program. False, and nothing is changed, where the C library is not glibc or a
-/// sanitizer allocates.
+/// blocks of 256 MiB and more. Else the system takes pages back, and fills each with zeros before
+/// it gives it again. Reports of a trace of 10^7 kernels take 30 % fewer pages so, 5 % less time,
+/// and 2 % more memory (benchmarks/trace_reports). Call it first in `main`: it holds for the whole
+/// program. Returns false, and changes nothing, where the C library is not glibc or a sanitizer
+/// allocates.
 inline bool keep_freed_memory() noexcept {
   // glibc's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD, numbers of its ABI.
   constexpr int trim_threshold = -1, mmap_threshold = -3;

@@ -113,6 +113,7 @@ __global__ void rms_norm_gain_gradient(gain_sums op, float const* all_parts, flo
   int const blocks_of_gain = (width + Side - 1) / Side;
   auto const gain = std::size_t{blockIdx.x} / blocks_of_gain;
   float const* const parts = all_parts + gain * op.parts * op.width;
+  // `gain_sums::place`, which is the host's.
   float* const gain_gradient = gradients + gain / 2 * op.stride + gain % 2 * op.second;
   static_assert(Side == 32, "a warp adds what the lines hold for a column");
   __shared__ float held[Side][Side + 1];
@@ -153,9 +154,9 @@ inline void enqueue(::cuda::stream_ref stream, gain_sums const& op,
                  all_parts.data(), gradients.data());
 }
 
-/// Enqueues the operation. Of a gradient in one part, `scratch` has room for one row, and takes one
-/// for each 8 rows of the operation where it has room: less than a row is a
-/// `std::invalid_argument`. A gradient in parts needs no scratch.
+/// Enqueues the operation. A gradient in parts needs no scratch. For a gradient in one part,
+/// `scratch` holds a row for each 8 rows of the operation where it has room. Throws
+/// `std::invalid_argument` where it has no room for one row.
 template <class T>
 void enqueue(::cuda::stream_ref stream, rms_norm_gradient const& op, in<T> out_gradient,
              in<float> sum, in<float> gain, in<float> inverse, std::span<float> sum_gradient,

@@ -101,8 +101,8 @@ void converse(channel& with, words const& hello, Answer&& answer) {
 }
 
 /// The socket that the parent has opened for this program; nothing without such a parent. Throws
-/// `std::invalid_argument` for a number that is no such socket. Where a launcher has closed it, the
-/// number may be that of a socket or file that this program has opened since.
+/// `std::invalid_argument` for a number that is no such socket: a launcher may close it, and this
+/// program may then open a file or socket of the same number.
 inline std::optional<int> inherited_descriptor() {
   char const* const given = std::getenv(descriptor_variable);
   if (given == nullptr) { return {}; }

@@ -116,6 +116,12 @@ TEST_CASE("the commit that made a program slower is named, and its checkout is u
                             contains("Stored numbers prove nothing about each other"));
   CHECK_THAT(here.shell("cat h.html").out, contains("<svg") && contains("prove nothing"));
   CHECK(here.shell("'" + history + "' time").code == 2);
+  auto const untitled = here.shell(
+      "for each in .git/assay-bisect/*/*-0.json; do sed 's/\"title\": \"[^\"]*\"/\"title\": \"\"/' "
+      "\"$each\" > u.json; done; '" +
+      history + "' u.json");
+  INFO(untitled.err);
+  CHECK_THAT(untitled.out, contains("a comparison, "));
 }
 
 TEST_CASE("an interrupted bisection goes on from its answers") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `watch`: a command that may take long, with its output in a file, and an end on Ctrl-C.
+/// `run_logged`: a command that may take long, with its output in a file, and an end on Ctrl-C.
 #pragma once
 
 #include <assay/cli/options.hpp>
@@ -17,7 +17,7 @@ namespace assay::examples {
 
 /// Runs a command to its end; `output` is a file for both of its outputs. Throws on Ctrl-C, after
 /// the command has ended too.
-inline process_end watch(std::vector<std::string> const& words, std::string const& output) {
+inline process_end run_logged(std::vector<std::string> const& words, std::string const& output) {
   std::vector<std::string> all{"/bin/sh", "-c", "out=$1; shift; exec \"$@\" > \"$out\" 2>&1", "sh",
                                output};
   all.insert(all.end(), words.begin(), words.end());
