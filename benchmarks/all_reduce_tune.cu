@@ -2,7 +2,8 @@
 // Which algorithm of comm::all_reduce is the fastest for which size? Races of those that the
 // engine's table may name, in graphs of 20 operations, checked, with engines made anew for each
 // epoch. Those that are equal within 1 % are decided by the order lamport_push, FIFO, two_shot.
-// --header FILE writes the table, which is include/assay/comm/tuned_2_ranks.hpp for two GPUs.
+// --header FILE writes the table. For two GPUs it is include/assay/comm/tuned_2_ranks.hpp, with an
+// include and two comments that headers of the library have.
 // --settings also races each algorithm with other numbers of blocks and without dependent launch.
 // Predicts for two GPUs: lamport_push up to some 3 MiB, fifo_one_shot above, each race decided
 // within 3 s. For four: lamport_push to 256 KiB, two_shot to 8 MiB, fifo_two_shot above. Settings
@@ -41,7 +42,7 @@ constexpr std::size_t most_pushed_bytes = 16 * mib;
 class tuner {
  public:
   tuner(comm::peers peers, on::device place)
-      : peers_(std::move(peers)), place_(place), watch_(examples::watch_of(peers_)) {}
+      : peers_(std::move(peers)), place_(place), watches_(examples::watches_of(peers_)) {}
 
   comm::peers const& peers() const { return peers_; }
 
@@ -74,7 +75,7 @@ class tuner {
     measure::options chosen;
     chosen.clock = measure::clock::gpu;
     chosen.title = std::to_string(bytes) + " bytes";
-    auto made = measure::run_race(candidates, measure::watched(chosen, watch_));
+    auto made = measure::run_race(candidates, examples::watched(chosen, watches_));
     made.where = machine::host_environment(benchmark::commit(), {});
     machine::describe_device(place_, made.where);
     std::cout << made << std::endl;
@@ -91,7 +92,7 @@ class tuner {
 
   comm::peers peers_;
   on::device place_;
-  measure::environment_watch watch_;
+  std::vector<measure::environment_watch> watches_;
 };
 
 std::vector<comm::all_reduce_options> with_settings(

@@ -51,7 +51,7 @@ measure::comparison compare(comm::peers const& peers, reduction_case const& what
   measure::options chosen;
   chosen.clock = measure::clock::gpu;
   return measure::compare_variants(variants, measure::against_first(labels),
-                                   measure::watched(chosen, examples::watch_of(peers)));
+                                   examples::watched(chosen, examples::watches_of(peers)));
 }
 
 }  // namespace

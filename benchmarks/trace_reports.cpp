@@ -10,6 +10,7 @@
 
 #include "support/host_result.hpp"
 
+#include <assay/host/keep_freed_memory.hpp>
 #include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/rank_tables.hpp>
 #include <assay/nsys/reports.hpp>
@@ -295,6 +296,7 @@ report::document step_difference(folder const& here, std::uint32_t kernels) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  (void)host::keep_freed_memory();  // as in the program trace_stats
   return benchmark::run_on_host(
       argc, argv, "trace_reports",
       [](benchmark::host_options const& options, report::document& figures) {

@@ -102,6 +102,16 @@ inline figure all_reduce_figure(std::vector<all_reduce_curve> const& all, std::s
   return made;
 }
 
+/// The ratio of the better one of NCCL's ways over ours at a size: the median over the repetitions,
+/// and the least and the most of them, where the result has these: `1.86x [1.84, 1.88]`.
+inline std::string over_nccl_text(document const& row, int decimals) {
+  double const least = number_at(row, "over_better_nccl_min"),
+               most = number_at(row, "over_better_nccl_max");
+  auto const text = fixed(number_at(row, "over_better_nccl"), decimals) + "x";
+  if (!(least > 0) || !(most > 0)) { return text; }
+  return text + " [" + fixed(least, decimals) + ", " + fixed(most, decimals) + "]";
+}
+
 inline html_table all_reduce_table(document const& sizes,
                                    std::vector<all_reduce_curve> const& all) {
   std::vector<std::string> head{"size", "algorithm"};
@@ -117,7 +127,7 @@ inline html_table all_reduce_table(document const& sizes,
     }
     double const bus = number_at(row, "ours_busbw_gb_per_second");
     cells.emplace_back(fixed(bus, 1), bus);
-    cells.push_back(gain > 0 ? html_cell{fixed(gain, 3) + "x", gain} : html_cell{"-"});
+    cells.push_back(gain > 0 ? html_cell{over_nccl_text(row, 3), gain} : html_cell{"-"});
     rows.add(std::move(cells));
   }
   return rows;
@@ -130,13 +140,14 @@ inline std::string against_nccl(document const& sizes) {
   for (auto const& row : sizes) {
     double const gain = number_at(row, "over_better_nccl");
     if (!(gain > 0)) { continue; }
-    gains.emplace_back(gain, fixed(gain, 2) + "x (" + byte_size(number_at(row, "bytes")) + ")");
+    gains.emplace_back(gain,
+                       over_nccl_text(row, 2) + " (" + byte_size(number_at(row, "bytes")) + ")");
   }
   if (gains.empty()) { return {}; }
   auto const [least, most] = std::ranges::minmax(gains);
   return "NCCL's best takes " + least.second + " to " + most.second +
-         " the time of assay. Bus bandwidth counts bytes as nccl-tests does: the size times "
-         "2 (n - 1) / n for n GPUs.";
+         " the time of assay; brackets hold the least and the most of the repetitions. Bus "
+         "bandwidth counts bytes as nccl-tests does: the size times 2 (n - 1) / n for n GPUs.";
 }
 
 }  // namespace detail

@@ -7,6 +7,7 @@
 #include <assay/cli/guarded.hpp>
 #include <assay/cli/outputs.hpp>
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/page/parts.hpp>
 #include <assay/report/escape.hpp>
@@ -22,9 +23,9 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <sstream>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 using namespace assay;
@@ -36,96 +37,82 @@ constexpr auto caveat =
     "holds for its own two sides alone. assay_bisect builds the commits and compares them in one "
     "run.";
 
-/// The newer side of one stored comparison.
+/// The newer side of one stored comparison, and its line of the table.
 struct entry {
-  std::string name, machine, date, against, answer;
+  measure::clock on;
   measure::summary seconds;
+  std::vector<std::string> row;
+  std::string const& machine() const { return row.back(); }
 };
+std::vector<std::string> const head{"commit",  "median", "middle half", "verdict",
+                                    "against", "date",   "machine"};
 
-/// The entries of one case on one clock, in the order of the files.
-struct history {
-  measure::clock on = measure::clock::wall;
-  std::vector<entry> all;
-};
-using histories = std::map<std::string, history>;
+/// The entries of each case on its clock, in the order of the files.
+using histories = std::map<std::string, std::vector<entry>>;
 
 void add(histories& to, std::string const& path) {
   require_readable(path);
   std::ifstream file{path, std::ios::binary};
   std::string const text{std::istreambuf_iterator<char>{file}, {}};
-  auto const of = [&] {
-    try {
-      return report::parse_json(text);
-    } catch (std::invalid_argument const& why) {
-      throw std::invalid_argument(path + ": " + why.what() + "; name files that --json wrote");
-    }
-  }();
+  measure::comparison of;
+  try {
+    of = report::parse_json(text);
+  } catch (std::invalid_argument const& why) {
+    throw std::invalid_argument(concat({path, ": ", why.what(), "; name files of --json"}));
+  }
   auto const found = std::ranges::find_if(of.findings, [](auto const& each) {
     return each.primary && report::detail::compared_pair(each);
   });
   if (found == of.findings.end()) { return; }
   auto const [control, variant] = *report::detail::compared_pair(*found);
   auto const& now = of.variants.at(variant);
-  auto const what = of.title.substr(0, of.title.find(": " + now.label));
-  auto& into =
-      to[(what.empty() ? "a comparison" : what) + ", " + report::detail::clock_name(found->on)];
-  into.on = found->on;
-  into.all.push_back(
-      {now.label, of.where.device.empty() ? of.where.host_cpu : of.where.device,
-       of.where.started_at, of.variants.at(control).label,
-       std::string{to_string(found->outcome)} + " " + report::effect_and_interval(*found),
-       now.on(found->on)});
+  auto const& seconds = now.on(found->on);
+  auto what = of.title.substr(0, of.title.find(": " + now.label));
+  if (what.empty()) { what = "a comparison"; }
+  to[concat({what, ", ", report::detail::clock_name(found->on)})].push_back(
+      {found->on,
+       seconds,
+       {now.label, report::duration(seconds.median),
+        concat({report::duration(seconds.q1), " to ", report::duration(seconds.q3)}),
+        concat({to_string(found->outcome), " ", report::effect_and_interval(*found)}),
+        of.variants.at(control).label, of.where.started_at,
+        of.where.device.empty() ? of.where.host_cpu : of.where.device}});
 }
 
-void print(std::ostream& out, std::string const& title, history const& of) {
-  out << report::printable(title) << '\n';
-  std::vector<std::vector<std::string>> rows{
-      {"commit", "median", "middle half", "verdict", "against", "date", "machine"}};
-  for (auto const& each : of.all) {
-    rows.push_back({report::printable(each.name), report::duration(each.seconds.median),
-                    report::duration(each.seconds.q1) + " to " + report::duration(each.seconds.q3),
-                    each.answer, report::printable(each.against), each.date,
-                    report::printable(each.machine)});
-  }
-  report::detail::print_aligned(
-      out, rows.size(), {true, false, false, true, true, true, true},
-      [&](std::size_t row, std::size_t column) { return rows[row][column]; }, false, 200);
-}
-
-report::markup drawn(std::string const& title, history const& of, report::detail::page_ids& ids) {
+/// The chart, with a line for each machine, and the table.
+report::markup drawn(std::string const& title, std::vector<entry> const& all,
+                     report::detail::page_ids& ids) {
   std::vector<std::string> names, machines;
-  std::vector<double> seconds;
-  report::detail::html_table table{{"commit", "median", "verdict", "against", "date", "machine"}};
-  for (auto const& each : of.all) {
-    names.push_back(report::shortened(each.name, 12));
-    seconds.insert(seconds.end(), {each.seconds.q1, each.seconds.median, each.seconds.q3});
-    add_distinct(machines, each.machine);
-    table.add({each.name, report::detail::time_cell(each.seconds.median), each.answer, each.against,
-               each.date, each.machine});
+  std::vector<double> ends;
+  report::detail::html_table table{head};
+  for (auto const& each : all) {
+    names.push_back(report::shortened(each.row[0], 12));
+    ends.insert(ends.end(), {each.seconds.q1, each.seconds.q3});
+    add_distinct(machines, each.machine());
+    table.add({each.row.begin(), each.row.end()});
   }
   report::chart picture{title, "Median times by commit; bars hold the middle half of the cells.",
-                        report::axis_of(names), report::detail::time_axis(seconds, of.on), 280};
+                        report::axis_of(names), report::detail::time_axis(ends, all[0].on), 280};
   report::detail::figure made{title};
   for (std::size_t style = 0; style < machines.size(); ++style) {
     std::vector<report::place> line;
     std::vector<report::mark> marks;
-    for (std::size_t i = 0; i < of.all.size(); ++i) {
-      auto const& each = of.all[i];
-      if (each.machine != machines[style]) { continue; }
-      auto const x = static_cast<double>(i);
-      line.push_back({x, each.seconds.median});
-      marks.push_back({.x = x,
-                       .y = each.seconds.median,
-                       .text = each.name + ": " + report::duration(each.seconds.median),
-                       .y_low = each.seconds.q1,
-                       .y_high = each.seconds.q3});
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto const& [on, seconds, row] = all[i];
+      if (all[i].machine() != machines[style]) { continue; }
+      line.push_back({static_cast<double>(i), seconds.median});
+      marks.push_back({.x = line.back().x,
+                       .y = seconds.median,
+                       .text = concat({row[0], ": ", row[1]}),
+                       .y_low = seconds.q1,
+                       .y_high = seconds.q3});
     }
     picture.line(line, style);
     picture.marks(marks, style);
     made.legend.emplace_back(style, machines[style]);
   }
   made.picture = picture.svg(ids.next());
-  return made.html() + table.html(title, of.all.size());
+  return made.html() + table.html(title, all.size());
 }
 
 }  // namespace
@@ -133,11 +120,10 @@ report::markup drawn(std::string const& title, history const& of, report::detail
 int main(int argc, char** argv) {
   std::vector<std::string> files;
   std::string html;
-  CLI::App app{
-      std::string{"Shows stored comparisons over commits, in the order of the files: those of "
-                  "assay_compare --json, and those that assay_bisect keeps.\n"} +
-          caveat,
-      "assay_history"};
+  CLI::App app{concat({"Shows stored comparisons over commits, in the order of the files: those of "
+                       "assay_compare --json, and those that assay_bisect keeps.\n",
+                       caveat}),
+               "assay_history"};
   app.set_help_flag("--help,-h", "print this text");
   app.add_option("FILE", files, "comparisons as JSON")->required();
   app.add_option("--html", html, "write a page")->check(cli::no_option);
@@ -152,17 +138,19 @@ int main(int argc, char** argv) {
     for (auto const& each : files) { add(all, each); }
     if (all.empty()) { throw std::invalid_argument("no file compares one variant with another"); }
     report::detail::page_ids ids;
-    report::markup charts;
+    report::markup page =
+        report::element("h1", "", "Times over commits") + report::detail::paragraph(caveat);
     for (auto const& [title, of] : all) {
-      print(std::cout, title, of);
-      if (!html.empty()) { charts += drawn(title, of, ids); }
+      report::table table{head, {3, 4, 5, 6}};
+      for (auto const& each : of) { table.add(each.row); }
+      std::ostringstream text;
+      table.print(text, 200);
+      std::cout << report::printable(concat({title, "\n", text.str()}), true);
+      page += drawn(title, of, ids);
     }
     std::cout << report::wrapped(caveat, "", "");
     if (!html.empty()) {
-      auto const title = "Times over commits";
-      write_atomically(
-          html, report::detail::whole_page(title, report::element("h1", "", title) +
-                                                      report::detail::paragraph(caveat) + charts));
+      write_atomically(html, report::detail::whole_page("Times over commits", page));
     }
     return static_cast<int>(cli::ok);
   };

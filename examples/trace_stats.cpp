@@ -5,9 +5,11 @@
 // assay-test-args: --help
 
 #include <assay/cli/trace_stats.hpp>
+#include <assay/host/keep_freed_memory.hpp>
 
 #include <iostream>
 
 int main(int argc, char** argv) {
+  (void)assay::host::keep_freed_memory();  // each table of a large trace takes memory and frees it
   return assay::cli::trace_stats(argc, argv, std::cout, std::cerr);
 }

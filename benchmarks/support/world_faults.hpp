@@ -154,7 +154,8 @@ inline fault slow_rank() {
 inline fault half_message() {
   auto const run = [](job const& at) {
     return at.run([&](int rank) {
-      auto const half = detail::message{1, 1, std::string(100, 'x')}.encoded().substr(0, 60);
+      auto const half =
+          detail::message{detail::verb::gather, 1, std::string(100, 'x')}.encoded().substr(0, 60);
       if (rank != at.victim) { return call_on(world::meet(at.of(rank))); }
       if (rank == 0) {
         auto const links = detail::lobby{at.of(0)}.welcome_all();

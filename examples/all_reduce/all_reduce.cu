@@ -74,9 +74,9 @@ measure::comparison compare_at(std::size_t bytes, unsigned blocks, comm::peers c
     contrasts.back().weights[control] = -1;
     contrasts.back().weights[i] = 1;
   }
-  auto const watch = watch_of(peers);
-  auto found = measure::compare_variants(variants, contrasts, measure::watched(measuring, watch));
-  watch.describe(found);
+  auto const watches = watches_of(peers);
+  auto found = measure::compare_variants(variants, contrasts, watched(measuring, watches));
+  watches.front().describe(found);
   return found;
 }
 

@@ -5,13 +5,13 @@
 
 #include "rank_arrays.cuh"
 #include "rank_threads.cuh"
-#include "watch_together.hpp"
 
 #include <assay/comm/all_reduce.cuh>
 #include <assay/core/nvtx_range.hpp>
 #include <assay/machine/clock_probe.cuh>
 #include <assay/measure/experiment.hpp>
 #include <assay/measure/instruments.cuh>
+#include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
 
 #include <array>
@@ -122,14 +122,26 @@ class sum_subject final : public measure::subject {
   std::vector<rank_graphs> graphs_;
 };
 
-/// Watches the devices of all ranks.
-inline measure::environment_watch watch_of(comm::peers const& peers) {
-  std::vector<std::pair<std::string, measure::environment_watch>> all;
+/// The watches over the devices of all ranks, whose reasons name their device.
+inline std::vector<measure::environment_watch> watches_of(comm::peers const& peers) {
+  std::vector<measure::environment_watch> all;
   for (auto const place : peers.distinct()) {
-    all.emplace_back("device " + std::to_string(place.id),
-                     measure::instruments<on::device>::watch(place));
+    auto own = measure::instruments<on::device>::watch(place);
+    own.vetoes = [name = "device " + std::to_string(place.id) + ": ", asked = own.vetoes] {
+      auto reasons = asked();
+      for (auto& each : reasons) { each.insert(0, name); }
+      return reasons;
+    };
+    all.push_back(std::move(own));
   }
-  return watch_together(std::move(all));
+  return all;
+}
+
+/// Options with the hooks of several watches.
+inline measure::options watched(measure::options chosen,
+                                std::vector<measure::environment_watch> const& places) {
+  for (auto const& each : places) { chosen = measure::watched(std::move(chosen), each); }
+  return chosen;
 }
 
 /// Arrays for sums over ranks that a comparison measures. All variants of an epoch share them.

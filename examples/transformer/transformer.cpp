@@ -39,7 +39,7 @@ namespace {
 struct request {
   std::vector<std::string> sizes{"small"}, precisions{"bf16"}, attentions{"fused"};
   std::vector<std::string> projections{"packed"}, runs{"step"};
-  std::vector<std::string> submissions{"graph"}, optimisers{"fused"};
+  std::vector<std::string> submissions{"graph"}, optimisers{"fused"}, tokens{"uniform"};
   std::vector<std::int64_t> contexts{512};
   std::int64_t batch = 4;
   int repetitions = 20;
@@ -70,6 +70,8 @@ void declare(CLI::App& app, request& into) {
   list("--run", into.runs, "the forward pass, or a step of training", {"forward", "step"});
   list("--submission", into.submissions, "kernel by kernel, or as a recorded graph",
        {"sequential", "graph"});
+  list("--tokens", into.tokens, "words that are equally frequent, or as in a text",
+       {"uniform", "zipf"});
   app.add_option("--context", into.contexts, "tokens of a sequence")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20))
@@ -121,7 +123,8 @@ document case_document(examples::transformer_case const& which, std::string cons
           {"projections", which.projections},
           {"optimiser", which.optimiser},
           {"run", which.run},
-          {"submission", which.submission}};
+          {"submission", which.submission},
+          {"tokens", which.tokens}};
 }
 
 document measure(examples::transformer_case const& which, std::string const& size,
@@ -131,11 +134,12 @@ document measure(examples::transformer_case const& which, std::string const& siz
   auto const share = [&](bool halved) {
     return flops_of(which, halved) / (found.median_ms * 1e-3) / peak;
   };
-  std::printf("%-7s %7d %5s %9s %9s %11s %8s %10s %10.3f %10.3f %6.1f %6.1f %8.2f\n", size.c_str(),
-              static_cast<int>(which.of.context), which.precision.c_str(), which.attention.c_str(),
-              which.projections.c_str(), which.optimiser.c_str(), which.run.c_str(),
-              which.submission.c_str(), found.median_ms, found.fastest_ms, 100 * share(false),
-              100 * share(true), static_cast<double>(found.bytes) / 0x1p30);
+  std::printf("%-7s %7d %5s %9s %9s %11s %8s %10s %8s %10.3f %10.3f %6.1f %6.1f %8.2f\n",
+              size.c_str(), static_cast<int>(which.of.context), which.precision.c_str(),
+              which.attention.c_str(), which.projections.c_str(), which.optimiser.c_str(),
+              which.run.c_str(), which.submission.c_str(), which.tokens.c_str(), found.median_ms,
+              found.fastest_ms, 100 * share(false), 100 * share(true),
+              static_cast<double>(found.bytes) / 0x1p30);
   auto made = case_document(which, size);
   made.update({{"repetitions", repetitions},
                {"median_ms", found.median_ms},
@@ -153,7 +157,7 @@ document answer(examples::transformer_case const& which, std::string const& size
   auto const found = examples::answers_of(which, repetitions, copy_rate);
   std::cout << "\n# " << size << ", context " << which.of.context << ", " << which.precision << ", "
             << which.attention << ", " << which.projections << ", " << which.optimiser << ", "
-            << which.run << ", " << which.submission << "; products reach "
+            << which.run << ", " << which.submission << ", " << which.tokens << "; products reach "
             << static_cast<int>(found.most.product_flops_per_second / 1e12) << " TFLOP/s\n\n";
   auto made = case_document(which, size);
   made.update({{"copy_bytes_per_second", found.most.copy_bytes_per_second},
@@ -178,10 +182,12 @@ std::vector<std::pair<std::string, examples::transformer_case>> cases_of(request
             for (auto const& optimiser : of.optimisers) {
               for (auto const& run : of.runs) {
                 for (auto const& submission : of.submissions) {
-                  nn::problem const problem{size_of(size), of.batch, context};
-                  all.push_back(
-                      {size,
-                       {problem, precision, attention, projections, optimiser, run, submission}});
+                  for (auto const& tokens : of.tokens) {
+                    nn::problem const problem{size_of(size), of.batch, context};
+                    all.push_back({size,
+                                   {problem, precision, attention, projections, optimiser, run,
+                                    submission, tokens}});
+                  }
                 }
               }
             }
@@ -258,7 +264,8 @@ int run_all(request const& of, std::string const& command_line) {
   assay::machine::describe_device(assay::on::device{0}, where);
   auto times = document::array();
   std::printf(
-      "size    context  prec attention projections optimiser    run  submission  median ms fastest "
+      "size    context  prec attention projections optimiser    run  submission   tokens  median "
+      "ms fastest "
       "ms  MFU %% "
       "half %%"
       "     GiB\n");

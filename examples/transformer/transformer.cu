@@ -77,7 +77,8 @@ class pass_on_device {
         model_(which.of, how, on_, memory_.span().first(plan_.kept())),
         arrays_(model_.arrays(memory_.span().subspan(plan_.kept()))) {
     model_.set_weights(on_, nn::initial_weights<float>(which.of.model, 1));
-    model_.set_batch(on_, nn::random_batch(which.of, 1));
+    model_.set_batch(
+        on_, which.tokens == "zipf" ? nn::zipf_batch(which.of, 1) : nn::random_batch(which.of, 1));
     // A learning rate of zero: all steps are equal, and AdamW runs in full.
     model_.set_update(on_, {{.learning_rate = 0}, model_.weights().size()});
     for (int i = 0; i < 3; ++i) { enqueue(); }  // cuBLAS loads its kernels
@@ -224,7 +225,8 @@ transformer_answers answers_of(transformer_case const& which, int repetitions, d
                             ledger};
     nn::untraced_times const clocks{mean_ns(untraced.host), mean_ns(untraced.device)};
     std::vector const tables{nn::summary_table(found, clocks), nn::count_table(which.of),
-                             nn::kernel_table(found), nn::part_table(found, most)};
+                             nn::kernel_table(found), nn::part_table(found, most),
+                             nn::bound_table(found, most)};
     // docs: end
     return transformer_answers{most, tables};
   });

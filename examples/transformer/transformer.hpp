@@ -3,7 +3,7 @@
 #pragma once
 
 #include <assay/trace/table.hpp>
-#include <assay/transformer/answers.hpp>
+#include <assay/transformer/bounds.hpp>
 #include <assay/transformer/decoder.hpp>
 #include <assay/transformer/tokens.hpp>
 
@@ -22,6 +22,7 @@ struct transformer_case {
   std::string optimiser = "fused";     ///< fused, per_tensor, in_products
   std::string run = "step";            ///< forward, step
   std::string submission = "graph";    ///< sequential, graph
+  std::string tokens = "uniform";      ///< uniform, zipf
 };
 
 /// Times in milliseconds on the device, from the begin of the first kernel to the end of the last.

@@ -76,6 +76,7 @@ inline std::string case_name(document const& of) {
   for (auto const* key : {"precision", "attention", "projections", "run", "submission"}) {
     name += ", " + text_in(of, key);
   }
+  if (text_in(of, "tokens") == "zipf") { name += ", zipf"; }
   return name;
 }
 
@@ -199,6 +200,10 @@ inline markup operation_bars(document const& of, page_ids& ids) {
                        "rate of a large copy and, for products, that of a large product.",
                    "soft") +
          element("ul", "legend", keys) + strip_list(bars, x, ids) +
+         (of.contains("nn_bounds")
+              ? table_of(rows_in(of, "nn_bounds"))
+                    .html("Operations against their bounds", page_budget::unlimited)
+              : markup{}) +
          table_of(rows_in(of, "nn_parts")).folded("all operations", page_budget::unlimited);
 }
 

@@ -116,6 +116,10 @@ TEST_CASE("several reports follow one option, and formats have options of their 
   CHECK(two.code == cli::ok);
   CHECK(two.out == run({path, "--report", "cuda_api_sum,cuda_gpu_kern_sum", "--format=csv"}).out);
   CHECK_THAT(two.out, contains("cudaDeviceSynchronize") && contains("gemm<float>"));
+  auto const between = two.out.find("\n\n");  // an empty line, and no other one
+  CHECK(two.out.substr(between + 2).starts_with("Time (%),"));
+  CHECK(two.out.find("\n\n", between + 1) == std::string::npos);
+  CHECK_THAT(run({path, "--report", "cuda_api_sum", "--csv"}).out, !contains("\n\n"));
   CHECK(run({path, "--report", "cuda_api_sum", "--json"}).out ==
         run({path, "--report", "cuda_api_sum", "--format=json"}).out);
 }
@@ -253,6 +257,41 @@ TEST_CASE("a trace without CUDA says so, and whole graphs say what they hide") {
       run({(here / "b.sqlite").string()}).out,
       contains("lacking: the kernels of 1 graph launch") && contains("--cuda-graph-trace=node"));
   CHECK_THAT(run({(here / "b.sqlite").string()}).out, !contains("lacking: CUDA"));
+}
+
+TEST_CASE("what two files lack is told once for each, with the name of the file") {
+  folder const here;
+  auto const a = (here / "a.sqlite").string(), b = (here / "b.sqlite").string();
+  builder one, two;
+  one.whole_graph({0, 10});
+  two.launch("kernel", {0, 10}, {20, 30});
+  write_nsys(one.trace, a);
+  write_nsys(two.trace, b);
+  auto const times = [](std::string const& text, std::string const& word) {
+    std::size_t found = 0;
+    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+      ++found;
+    }
+    return found;
+  };
+  auto const differ = run({"--diff", a, b}).out;
+  CHECK(times(differ, "lacking: ") == 1);
+  CHECK(times(differ, "lacking: " + a + ": ") == 1);
+  CHECK(times(run({"--diff", a, a}).out, "lacking: ") == 1);
+  CHECK(times(run({"--diff", a, a, "--csv"}).err, "lacking: ") == 1);
+}
+
+TEST_CASE("a report that is not known, or needs a range, is refused with what there is") {
+  folder const here;
+  auto const a = (here / "a.sqlite").string();
+  write_nsys({}, a);
+  auto const unknown = run({a, "--report", "whatif"});
+  CHECK(unknown.code == cli::bad_input);
+  CHECK_THAT(unknown.err, contains("no report is called 'whatif'") &&
+                              contains("launch_sum, what_if, and with --range range_kernels"));
+  auto const without = run({a, "--report", "range_kernels"});
+  CHECK(without.code == cli::bad_input);
+  CHECK_THAT(without.err, contains("--report 'range_kernels' goes with --range"));
 }
 
 TEST_CASE("names cannot steer a terminal") {

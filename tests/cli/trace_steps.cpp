@@ -135,6 +135,23 @@ TEST_CASE("names of one side only take no time on the other") {
   CHECK(row_of(table, "kernel", "gemm<half>").at("Factor").is_null());
 }
 
+TEST_CASE("what takes no time in most steps of both sides has no factor") {
+  auto some = run_of(10, 6000);
+  for (std::size_t i = 0; i < 3; ++i) {  // of 20 kernels in 10 steps
+    some.kernels[2 * i].name = some.strings.intern("void rare(int)");
+  }
+  two_files const files{some, run_of(10, 6000)};
+  auto const out = files.diff({"--json", "--fail-if", "kernel rare > +2 %"}).out;
+  auto const found = nlohmann::json::parse(out);
+  auto const rare = row_of(found.at("step_difference"), "kernel", "rare");
+  CHECK(rare.at("Control (ns)") == 0);
+  CHECK(rare.at("Variant (ns)") == 0);
+  for (auto const* column : {"Factor", "Factor Low", "Factor High"}) {
+    CHECK(rare.at(column).is_null());
+  }
+  CHECK_THAT(found.at("gates").at(0).get<std::string>(), contains("no time in most steps of both"));
+}
+
 TEST_CASE("warm-ups, unfinished steps and further steps are left out, and the text says so") {
   two_files const files{run_of(10, 6000, 2), run_of(12, 6000, 2)};
   CHECK_THAT(files.diff({"--skip", "2"}).out,
@@ -338,7 +355,8 @@ TEST_CASE("ranges without work of a device are compared too") {
       files.diff({"--fail-if", "range step > +50 %", "--html", (files.here / "out.html").string()});
   CHECK(what.code == cli::gate_holds);
   CHECK_THAT(what.out, contains("The range, from begin to end on the host: +1.000 us [") &&
-                           contains("lacking: CUDA"));
+                           contains("lacking: " + files.a + ":") &&
+                           contains("lacking: " + files.b + ":") && contains("CUDA: neither"));
 }
 
 TEST_CASE("what is lacking is told on the error stream, or is a member of JSON") {

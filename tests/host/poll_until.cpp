@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catch.hpp"
 
-#include <assay/host/call_within.hpp>
 #include <assay/host/poll_until.hpp>
 
 #include <chrono>
-#include <future>
 #include <limits>
-#include <optional>
-#include <stdexcept>
 
 using namespace assay;
 using namespace std::chrono_literals;
@@ -32,20 +28,4 @@ TEST_CASE("a pause adds less than 0.1 % to a wait, with the slack of timers", "[
     if (pauses && !(pause + slack < 0.001 * waited)) { FAIL(waited.count()); }
   }
   CHECK(pauses);  // a wait of seconds leaves the processor to others
-}
-
-TEST_CASE("a call has a limit though it goes on", "[host]") {
-  CHECK(call_within(1h, [] { return 7; }) == 7);
-  CHECK(test::message_of([] {
-          (void)call_within(1h, []() -> int { throw std::runtime_error("no device"); });
-        }) == "no device");
-  std::promise<void> go, gone;
-  auto const late = call_within(1ms, [may = go.get_future().share(), &gone] {
-    may.wait();
-    gone.set_value();
-    return 7;
-  });
-  CHECK(late == std::nullopt);
-  go.set_value();
-  gone.get_future().wait();
 }

@@ -2,8 +2,8 @@
 #include "catch.hpp"
 
 #include <assay/machine/host_environment.hpp>
-#include <assay/measure/options.hpp>
 #include <assay/measure/experiment.hpp>
+#include <assay/measure/options.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -113,4 +113,13 @@ TEST_CASE("the hooks of a watch run at each epoch, before the caller's own") {
   both.at_epoch_begin({3, 33});
   CHECK(done == std::vector<std::string>{"settled", "settled", "epoch 3"});
   CHECK(both.at_epoch_end({3, 33}) == std::vector<std::string>{"too hot", "at 3"});
+
+  auto other = place;  // several places
+  other.throttle_bits = [] { return std::uint64_t{0x41}; };
+  auto const two = measure::watched(both, other);
+  two.at_epoch_begin({4, 44});
+  CHECK(done ==
+        std::vector<std::string>{"settled", "settled", "epoch 3", "settled", "settled", "epoch 4"});
+  CHECK(two.at_epoch_end({4, 44}) == std::vector<std::string>{"too hot", "too hot", "at 4"});
+  CHECK(two.throttle_bits() == 0x49);
 }

@@ -131,6 +131,7 @@ class world {
  public:
   static constexpr double launch_seconds = 250e-6;  // cells of 2 to 4 untimed and 4 timed launches
   static constexpr double launches_per_epoch = 300;
+  inline static thread_local std::int64_t all_launches = 0;  ///< of all worlds: the virtual time
 
   world(noise const& what, std::uint64_t seed) : noise_(what), coins_(seed), high_(coins_.flip()) {
     phase_ = uniform() * 2 * pi;
@@ -193,6 +194,7 @@ class world {
     }
     last_label_ = label;
     ++count_;
+    ++all_launches;
     return value;
   }
 

@@ -13,7 +13,10 @@
 #include <assay/nn/rope.hpp>
 #include <assay/nn/swiglu.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -93,6 +96,41 @@ TEST_CASE("rms_norm", "[nn]") {
                                                 view{dgain});
       for (std::size_t i = 0; i < n; ++i) { CHECK(alone[i] + of_sum[i] == Approx(dsum[i])); }
     }
+  }
+}
+
+TEST_CASE("gradients of gains in parts, and the sums of many at their places", "[nn]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  std::size_t const width = 3, gains = 5;
+  for (std::size_t const rows : {1U, 8U, 9U, 17U}) {
+    INFO("rows " << rows);
+    nn::rms_norm_gradient const whole{rows, width, false}, in_parts{rows, width, false, true};
+    auto const parts = in_parts.gain_parts(), n = rows * width;
+    CHECK(parts == (rows + 7) / 8);
+    auto const gain = random_numbers(width, seed), inverse = random_numbers(rows, seed + 1);
+    // Pairs of gains are 20 elements apart, and the second one of a pair is 7 behind the first.
+    nn::gain_sums const sums{parts, width, gains, 7, 20};
+    numbers all_parts, wanted(2 * 20 + width, -1), dsum(n), alone(n);
+    for (std::size_t g = 0; g < gains; ++g) {
+      auto const d = random_numbers(n, seed + 2 + g), sum = random_numbers(n, seed + 20 + g);
+      auto part = poisoned_numbers(parts * width), right = poisoned_numbers(width);
+      in_parts(d, sum, gain, inverse, view{dsum}, view{part});
+      whole(d, sum, gain, inverse, view{alone}, view{right});
+      CHECK(dsum == alone);
+      all_parts.insert(all_parts.end(), part.begin(), part.end());
+      std::ranges::copy(right, wanted.begin() + std::array{0, 7, 20, 27, 40}.at(g));
+      // The last part has the rows behind the last multiple of eight.
+      auto const first = (rows - 1) / 8 * 8;
+      double last = 0;
+      for (std::size_t r = first; r < rows; ++r) { last += d[r * 3] * sum[r * 3] * inverse[r]; }
+      CHECK(part[(parts - 1) * width] == Approx(last));
+    }
+    numbers found(wanted.size(), -1);  // what lies between gains stays
+    sums(all_parts, view{found});
+    CHECK(found == wanted);
+    CHECK_THAT(message_of([&] { sums(all_parts, view{found}.first(42)); }),
+               contains("gradients has 42 elements, its shape has 43"));
   }
 }
 
@@ -317,6 +355,8 @@ TEST_CASE("costs of operations, counted by hand for 3 rows of 5", "[nn]") {
       {nn::rms_norm{3, 5}.cost(), 30 + 5, 30 + 3, 75},
       {nn::rms_norm_gradient{3, 5, false}.cost(), 30 + 5 + 3, 15 + 5, 150},
       {nn::rms_norm_gradient{3, 5}.cost(), 45 + 5 + 3, 15 + 5, 165},
+      {nn::rms_norm_gradient{17, 5, true, true}.cost(), 3 * 85 + 5 + 17, 85 + 3 * 5, 935},
+      {nn::gain_sums{3, 5, 7, 10, 20}.cost(), 3 * 35, 35, 3 * 35},
       {nn::rope{2, 3, 4, 6}.cost(), 144 + 18, 144, 432},
       {nn::masked_softmax{2, 3}.cost(), 18, 18, 90},
       {nn::masked_softmax_gradient{2, 3}.cost(), 36, 18, 72},

@@ -178,6 +178,63 @@ TEMPLATE_TEST_CASE("the gradient of rms_norm on a device", "[nn]", float, bfloat
   }
 }
 
+TEMPLATE_TEST_CASE("gradients of many gains in one launch have the bits of one after another",
+                   "[nn]", float, bfloat16) {
+  for (std::size_t const width : {1, 80, 771, 1032}) {
+    INFO("width " << width);
+    auto const factory = [width](setup& make, std::size_t rows) {
+      constexpr std::size_t gains = 5;
+      auto const n = rows * width, stride = 3 * width + 5, second = width + 2;
+      nn::rms_norm_gradient const in_parts{rows, width, false, true}, whole{rows, width, false};
+      auto const parts = in_parts.gain_parts(), of_gain = parts * width;
+      nn::gain_sums const sums{parts, width, gains, second, stride};
+      auto const x = make.finite().random<float>(n), gain = make.random<float>(width);
+      auto const dy = make.random<TestType>(gains * n);
+      auto const inverse = make.random<float>(rows);
+      auto const dx = make.scratch<float>(n), scratch = make.scratch<float>(of_gain);
+      auto const all_parts = make.scratch<float>(gains * of_gain);
+      auto const found = make.output<float>(sums.place(gains - 1) + width);
+      auto const alone = make.output<float>(found.size());
+      numbers wanted(found.size(), 0), magnitude(found.size(), 0), nothing(n), one(width);
+      for (std::size_t g = 0; g < gains; ++g) {
+        auto const d = wide(dy);
+        auto const part = std::span{d}.subspan(g * n, n);
+        whole(part, wide(x), wide(gain), wide(inverse), view{nothing},
+              view{wanted}.subspan(sums.place(g), width));
+        auto const sizes = magnitudes({part.begin(), part.end()});
+        whole(sizes, magnitudes(wide(x)), wide(gain), magnitudes(wide(inverse)), view{nothing},
+              view{magnitude}.subspan(sums.place(g), width));
+      }
+      expect_within(make, found, wanted, magnitude, (static_cast<double>(rows) + 3) * rounding);
+      make.expect_that(alone, [=](std::span<float const> got) -> std::optional<std::string> {
+        std::vector<float> together(got.size());
+        check(cudaMemcpy(together.data(), found.data(), together.size() * sizeof(float),
+                         cudaMemcpyDefault));
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          if (got[i] != together[i]) { return "element " + std::to_string(i) + " differs"; }
+        }
+        return {};
+      });
+      return [=](cudaStream_t on) {
+        for (auto const each : {found, alone}) {  // what lies between gains
+          check(cudaMemsetAsync(each.data(), 0, each.size() * sizeof(float), on));
+        }
+        for (std::size_t g = 0; g < gains; ++g) {
+          auto const d = span_of(dy).subspan(g * n, n);
+          enqueue(on, in_parts, d, span_of(x), span_of(gain), span_of(inverse), span_of(dx),
+                  span_of(all_parts).subspan(g * of_gain, of_gain), std::span<TestType>{},
+                  std::span<float>{});
+          enqueue(on, whole, d, span_of(x), span_of(gain), span_of(inverse), span_of(dx),
+                  span_of(alone).subspan(sums.place(g), width), std::span<TestType>{},
+                  span_of(scratch));
+        }
+        enqueue(on, sums, span_of(all_parts), span_of(found));
+      };
+    };
+    require_right(factory, few_rows());
+  }
+}
+
 TEST_CASE("rms_norm without a branch may write its sum in place", "[nn]") {
   auto const factory = [](setup& make, std::size_t rows, std::size_t width) {
     auto const sum = make.inout<float>(rows * width), gain = make.random<float>(width);

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 using namespace assay;
@@ -477,6 +478,21 @@ TEST_CASE("a table of a newer schema is named, and not passed over") {
   for (auto const& [name, text] : trace.notes) { names.push_back(name); }
   CHECK(names ==
         std::vector<std::string>{"table CUPTI_ACTIVITY_KIND_KERNEL_V3", "table NVTX_EVENTS_V2"});
+}
+
+TEST_CASE("a table whose times have new names is named, with the column that it lacks") {
+  auto const trace = read(std::string{strings} +
+                          "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (startNs, end, deviceId);"
+                          "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 0);"
+                          "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, stop);"
+                          "CREATE TABLE NVTX_EVENTS (begin, end, text);");
+  std::vector<std::pair<std::string, std::string>> const expected{
+      {"table CUPTI_ACTIVITY_KIND_KERNEL", "not read, since it has no column start"},
+      {"table CUPTI_ACTIVITY_KIND_RUNTIME", "not read, since it has no column end"},
+      {"table NVTX_EVENTS", "not read, since it has no column start"}};
+  CHECK(trace.notes == expected);
+  CHECK(trace.kernels.empty());
+  CHECK(trace.lost.zero_stamped == 1);  // the kernel
 }
 
 TEST_CASE("changes in a log beside the file are not passed over") {

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -116,16 +117,20 @@ inline void end(mr::pool_core<fake_backend>& pool, fake_device& device, graph& o
 /// is destroyed and comes back with the same handle, and shares three with all; blocks are given
 /// back on the same stream, on another one after a wait, or by another thread.
 inline storm_counts storm(mr::pool_core<fake_backend>& pool, fake_device& device,
-                           storm_options const& how, std::uint64_t seed) {
+                          storm_options const& how, std::uint64_t seed) {
   std::vector<int> shared{device.create(), device.create(), device.create()};
   if (how.legacy) { shared.push_back(fake_device::legacy_handle); }
   int const peer = device.create();
   if (how.peers) { device.foreign.insert(peer); }
   std::atomic<std::uint64_t> calls_of_others{0};
   std::atomic<int> others{how.threads - 1};
+  // On a busy machine the thread that waits may have no processor while the others fill the pool.
+  constexpr std::uint64_t most_calls_beside_a_wait = 1'000;
+  std::atomic<std::uint64_t> last_call{std::numeric_limits<std::uint64_t>::max()};
   if (how.callbacks) {
     device.while_waiting = [&] {
       auto const before = calls_of_others.load();
+      last_call = before + most_calls_beside_a_wait;
       auto const end = std::chrono::steady_clock::now() + std::chrono::minutes{2};
       while (calls_of_others.load() == before && others.load() > 0) {
         if (std::chrono::steady_clock::now() > end) {
@@ -133,6 +138,7 @@ inline storm_counts storm(mr::pool_core<fake_backend>& pool, fake_device& device
         }
         std::this_thread::yield();
       }
+      last_call = std::numeric_limits<std::uint64_t>::max();
     };
   }
   std::mutex mail_mutex;
@@ -185,7 +191,10 @@ inline storm_counts storm(mr::pool_core<fake_backend>& pool, fake_device& device
     std::uint64_t count = 0;
     while (count < quota) {
       ++count;
-      if (number > 1) { ++calls_of_others; }
+      if (number > 1) {
+        while (calls_of_others.load() >= last_call.load()) { std::this_thread::yield(); }
+        ++calls_of_others;
+      }
       if (one_in(16)) {
         held what{};
         {

@@ -7,6 +7,7 @@
 #include <assay/core/nvtx_range.hpp>
 #include <assay/trace/explanation.hpp>
 #include <assay/transformer/answers.hpp>
+#include <assay/transformer/bounds.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -89,19 +90,21 @@ TEST_CASE("tables of the answers", "[nn]") {
   auto const parts = nn::part_table(found);
   CHECK(parts.rows() == found.parts().size());
   CHECK(parts.text(0, 1) == "embedding");
-  CHECK(parts.number(0, 10) == 0);
+  CHECK(parts.number(0, 11) == 0);
   // An embedding reads and writes 12 elements and reads 3 tokens, in 1 ns: 108 GB/s.
   auto const limited = nn::part_table(found, {216e9, 1e12});
-  CHECK(limited.number(0, 10) == Approx(50));
+  CHECK(limited.number(0, 9) == Approx(108e-6));
   CHECK(limited.number(0, 11) == Approx(50));
+  CHECK(limited.number(0, 12) == Approx(0.5e-3));
+  CHECK(limited.number(0, 13) == Approx(50));
   // Scores: 144 FLOPs in two layers of 5 ns, far more of the products' limit than of the copies'.
   auto const row = [&](std::string_view part) {
     std::size_t at = 0;
     while (limited.text(at, 1) != part) { ++at; }
     return at;
   };
-  CHECK(limited.number(row("scores"), 11) ==
-        Approx(std::max(100 * 0.0144, limited.number(row("scores"), 10))));
+  CHECK(limited.number(row("scores"), 13) ==
+        Approx(std::max(100 * 0.0144, limited.number(row("scores"), 11))));
   CHECK(nn::kernel_table(found).integer(0, 0) == 21);
   auto const summary = nn::summary_table(found, {500, 200});
   auto const value = [&](std::string_view what) {
@@ -118,6 +121,45 @@ TEST_CASE("tables of the answers", "[nn]") {
   CHECK(value("host clock without a trace, us") == Approx(0.5));
   CHECK(value("events without a trace, us") == Approx(0.2));
   CHECK(value("tracing added on the host, us") == Approx((found.host_ns() - 500) / 1e3));
+}
+
+TEST_CASE("bounds of operations of a kind add up to that of the step", "[nn]") {
+  builder made;
+  add_step(made, 0);
+  nn::answers const found{trace::step_operations(made.trace, "nn::step"), nn::ledger{of}};
+  // Copies of 1 GB/s are the limit of all operations; products of 0.1 GFLOP/s are that of some.
+  for (nn::ceilings const most : {nn::ceilings{1e9, 1e18}, nn::ceilings{1e9, 1e8}}) {
+    auto const table = nn::bound_table(found, most);
+    REQUIRE(table.rows() == 7);
+    double time = 0, flops = 0, bytes = 0, bound = 0;
+    for (std::size_t row = 0; row + 1 < table.rows(); ++row) {
+      time += table.number(row, 1);
+      flops += table.number(row, 3);
+      bytes += table.number(row, 4);
+      bound += table.number(row, 5);
+      CHECK(table.number(row, 6) == Approx(100 * table.number(row, 5) / table.number(row, 1)));
+    }
+    CHECK(table.text(6, 0) == "all");
+    CHECK(table.number(6, 1) == Approx(time));
+    CHECK(table.number(6, 1) == Approx(found.step().ns / 1e3));
+    CHECK(table.number(6, 2) == Approx(100));
+    CHECK(table.number(6, 3) == Approx(flops));
+    CHECK(table.number(6, 4) == Approx(bytes));
+    CHECK(table.number(6, 5) == Approx(bound));
+    auto const of_products = table.number(0, 5), by_copies = 1e3 * table.number(0, 4);
+    CHECK(table.text(0, 0) == "products");
+    if (most.product_flops_per_second > 1e9) { CHECK(of_products == Approx(by_copies)); }
+    if (most.product_flops_per_second == 1e8) { CHECK(of_products > by_copies); }
+  }
+  auto const nothing = nn::bound_table(found, {});
+  CHECK(nothing.number(6, 5) == 0);
+  // Products of weights stand with AdamW: seven of each layer, and the head.
+  auto const table = nn::bound_table(found, {1e9, 1e18});
+  CHECK(table.text(1, 0) == "weight gradients and AdamW");
+  CHECK(table.number(1, 1) == Approx((15 * 3 + 1) / 1e3));
+  // Both norms of two layers and the last one, forth and back, and the sums of their gains.
+  CHECK(table.text(2, 0) == "norms");
+  CHECK(table.number(2, 1) == Approx((5 + 5 + 1) / 1e3));
 }
 
 TEST_CASE("FLOPs of attention count all scores, or those that the mask keeps", "[nn]") {

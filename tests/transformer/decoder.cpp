@@ -157,7 +157,8 @@ TEST_CASE("a plan has the bytes of each purpose", "[nn]") {
   CHECK(plan.weight_copy == 0);
   // All parts are multiples of 256 bytes, or 64 elements: of 60, 10, 100, 150, 180, 200 elements.
   std::size_t const layer = 5 * 64 + 2 * 64 + 192 + 256 + 128 + 192;
-  std::size_t const tail = 6 * 64 + 2 * 64 + 192 + 256 + 128 + 192 + 128 + 64;
+  // Of 5 gains with 2 parts of 6 elements: 60.
+  std::size_t const tail = 6 * 64 + 2 * 64 + 192 + 256 + 128 + 192 + 128 + 64 + 64;
   CHECK(plan.activations == 4 * (2 * layer + tail));
   CHECK(plan.peak() == plan.weights * 4 + plan.activations + 3 * 256 + (std::size_t{32} << 20));
   // Parts of 60 and 10 elements are 256 bytes in bfloat16 too, all others have half of their bytes.
@@ -166,8 +167,54 @@ TEST_CASE("a plan has the bytes of each purpose", "[nn]") {
         (2 * static_cast<std::size_t>(of.model.parameters()) + 255) / 256 * 256);
   CHECK(half.weights == plan.weights);
   std::size_t const half_layer = 7 * 256 + 512 + 512 + 256 + 512;
-  std::size_t const half_tail = 8 * 256 + 512 + 512 + 256 + 512 + 256 + 256 + 256;
+  std::size_t const half_tail = 8 * 256 + 512 + 512 + 256 + 512 + 256 + 256 + 256 + 256;
   CHECK(half.activations == 2 * half_layer + half_tail);
+}
+
+TEST_CASE("gradients of gains go to the places of their tensors", "[nn]") {
+  for (auto const& model : {nn::size_small, nn::size_xl, nn::size_2_7b}) {
+    nn::operations const op{{model, 4, 513}, layout_of(nn::choices{})};
+    auto const sums = op.gains(static_cast<std::size_t>(model.layers));
+    auto const tensors = nn::weight_tensors(model);
+    std::vector<std::size_t> places;
+    for (auto const& each : tensors) {
+      if (each.rows == 0) { places.push_back(each.offset - tensors[1].offset); }
+    }
+    REQUIRE(sums.gains == places.size());
+    for (std::size_t g = 0; g < sums.gains; ++g) { CHECK(sums.place(g) == places[g]); }
+    CHECK(sums.parts == (4 * 513 + 7) / 8);
+    CHECK(sums.width == static_cast<std::size_t>(model.width));
+  }
+}
+
+TEST_CASE("gains are added up at once where all weights are updated at once", "[nn]") {
+  nn::problem const of{nn::size_small};
+  auto const sums = [&](auto const& optimiser) {
+    auto const how = nn::choices{}.with(optimiser);
+    return nn::ledger{of, how}.sum(
+        [](auto const& each) { return each.operation == nn::gain_sums::name; });
+  };
+  CHECK(sums(nn::optimiser::fused{}).first == 1);
+  CHECK(sums(nn::optimiser::per_tensor{}).first == 0);
+}
+
+TEST_CASE("a plan has room for the terms of fused attention, or refuses its heads", "[nn]") {
+  nn::decoder const model{.width = 128, .inner = 2, .layers = 1, .heads = 2, .vocabulary = 2};
+  auto const workspace = [](nn::problem const& of) {
+    return nn::memory_plan{of, nn::choices{nn::bf16{}, nn::attention::fused{}}}.workspace;
+  };
+  CHECK(workspace({model, 4, 512}) == nn::memory_plan::workspace_bytes);
+  // Two floats for each of 2^22 rows of scores fill the usual workspace.
+  CHECK(workspace({model, 1 << 12, 512}) == nn::memory_plan::workspace_bytes);
+  CHECK(workspace({model, (1 << 12) + 1, 512}) == nn::memory_plan::workspace_bytes + 8 * 2 * 512);
+  // 513 rows of a head have the terms of 640.
+  CHECK(workspace({model, 1 << 12, 513}) == (std::size_t{8} << 13) * 640);
+  CHECK(nn::memory_plan{{model, (1 << 12) + 1, 512}, nn::choices{nn::bf16{}}}.workspace ==
+        nn::memory_plan::workspace_bytes);
+  auto other = model;
+  other.width = 192;
+  CHECK_THAT(message_of([&] { workspace({other, 1, 1}); }),
+             contains("the head size is 96, and 64, 80 and 128 are possible: use naive attention"));
 }
 
 TEST_CASE("gradients of a tiny model", "[nn]") {

@@ -401,5 +401,5 @@ TEST_CASE("a replayed step has the operations of one that a stream runs, with al
     CHECK(a[i].part == b[i].part);
     CHECK(a[i].kernels == b[i].kernels);
   }
-  CHECK(replayed.tables.size() == 4);
+  CHECK(replayed.tables.size() == 5);
 }

@@ -54,6 +54,27 @@ TEST_CASE("batches: equal numbers are equal, targets follow their inputs", "[nn]
   }
 }
 
+TEST_CASE("words by the law of Zipf are as frequent as their places say", "[nn]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  nn::problem const of{
+      {.width = 2, .inner = 2, .layers = 1, .heads = 1, .vocabulary = 1000}, 64, 1024};
+  auto const batch = nn::zipf_batch(of, seed);
+  CHECK(batch == nn::zipf_batch(of, seed));
+  CHECK(batch != nn::zipf_batch(of, seed + 1));
+  nn::require_batch(of, batch);
+  double sum = 0;
+  for (int word = 1; word <= 1000; ++word) { sum += 1.0 / word; }
+  for (auto const* tokens : {&batch.inputs, &batch.targets}) {
+    for (nn::token const word : {0, 1, 9, 99}) {
+      INFO("word " << word);
+      auto const wanted = 64.0 * 1024 / (word + 1) / sum;
+      auto const found = static_cast<double>(std::count(tokens->begin(), tokens->end(), word));
+      CHECK(std::abs(found - wanted) <= 7 * std::sqrt(wanted));  // seven deviations
+    }
+  }
+}
+
 TEST_CASE("a text: all of it is used, and one that is too short is refused", "[nn]") {
   nn::byte_text const text{"abcd"};
   auto const whole = text.batch(0, 1, 3);

@@ -194,6 +194,10 @@ TEST_CASE("a rank finds no rank 0, or none that speaks", "[world]") {
   CHECK_THAT(message_of([&] { (void)world::meet(of); }), contains("is taken by another job"));
   of.host = "no-such-host.invalid";
   CHECK_THAT(message_of([&] { (void)world::meet(of); }), contains("no-such-host.invalid: "));
+  of.rank = 0;
+  CHECK_THAT(message_of([&] { (void)world::meet(of); }),
+             contains("rank 0 cannot listen at no-such-host.invalid:") &&
+                 contains("name its host, and a free port there, by ASSAY_RENDEZVOUS"));
 }
 
 TEST_CASE("a membership that cannot be", "[world]") {
@@ -305,15 +309,19 @@ TEST_CASE("variables that are missing or wrong are named", "[world]") {
                contains(name + " is not set, and other variables of torchrun are"));
   }
   for (auto const& [name, value, says] :
-       {std::array{"RANK", "2", "RANK=2: it must be a number from 0 to 1"},
-        std::array{"RANK", "-1", "RANK=-1: it must be"}, std::array{"RANK", "", "RANK=: it must"},
+       {std::array{"RANK", "2", "RANK=2: it must be a number from 0 to 1, as WORLD_SIZE=2"},
+        std::array{"RANK", "-1", "RANK=-1: it must be"},
+        std::array{"RANK", "", "RANK is empty, and other"},
         std::array{"WORLD_SIZE", "0", "WORLD_SIZE=0: it must be a number from 1"},
+        std::array{"MASTER_ADDR", "", "MASTER_ADDR is empty, and other variables of torchrun are"},
+        std::array{"LOCAL_RANK", "2", "from 0 to 1, as WORLD_SIZE=2"},
         std::array{"LOCAL_RANK", "1x", "LOCAL_RANK=1x: it must be"},
         std::array{"MASTER_PORT", "70000", "MASTER_PORT=70000: it must be"},
         std::array{"ASSAY_RENDEZVOUS", "node7", "ASSAY_RENDEZVOUS=node7: write host:port"},
         std::array{"ASSAY_RENDEZVOUS", "::1:80", "write host:port, or [address]:port for IPv6"},
         std::array{"ASSAY_RENDEZVOUS", ":80", "write host:port"},
-        std::array{"ASSAY_RENDEZVOUS", "node7:x", "ASSAY_RENDEZVOUS=x: it must be a number"}}) {
+        std::array{"ASSAY_RENDEZVOUS", "node7:x",
+                   "the port of ASSAY_RENDEZVOUS=x: it must be a number"}}) {
     auto wrong = right;
     wrong[name] = value;
     CHECK_THAT(message_of([&] { (void)from(wrong); }), contains(says));

@@ -158,9 +158,10 @@ struct trace_stats_options {
     if (!diff) { leave_out_repeated(files); }
     (void)files_of_run();
     for (auto const& name : reports) {
-      if (name == "what_if" || (name == "range_kernels" && !range.empty())) { continue; }
-      trace::model const none;
-      (void)trace::make_report(name, none);  // refuses a name that there is not
+      if (name == "range_kernels" && range.empty()) {
+        throw std::invalid_argument("--report 'range_kernels' goes with --range");
+      }
+      require_report(name);
     }
     (void)classifier();
   }
@@ -235,6 +236,17 @@ struct trace_stats_options {
   }
 
  private:
+  static void require_report(std::string const& name) {
+    if (detail::is_trace_report(name)) { return; }
+    trace::model const none;
+    try {
+      (void)trace::make_report(name, none);
+    } catch (std::invalid_argument const& error) {
+      throw std::invalid_argument(
+          concat({error.what(), ", what_if, and with --range range_kernels"}));
+    }
+  }
+
   void add_ranks_to(CLI::App& app) {
     auto* const matched = app.add_flag(
         "--ranks", ranks,

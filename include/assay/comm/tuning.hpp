@@ -6,8 +6,10 @@
 #include <assay/comm/algorithm.hpp>
 #include <assay/comm/protocol.hpp>
 #include <assay/comm/slicing.hpp>
+#include <assay/comm/tuned_2_ranks.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,11 +21,20 @@ struct tuning_row {
   algorithm how;
 };
 
-/// Two ranks: a one-shot sends no more than any algorithm must. Measured on two H200
-/// (benchmarks/results/all_reduce.json): `lamport_push` is 11 to 29 % faster than the next
-/// algorithm up to 1 MiB; `fifo_one_shot` is 2 % faster at 4 MiB and 6 % faster at 16 MiB.
-inline constexpr tuning_row tuning_two_ranks[] = {{std::size_t{3} << 20U, algorithm::lamport_push},
-                                                  {SIZE_MAX, algorithm::fifo_one_shot}};
+/// The rows of a table that races wrote, which names algorithms.
+template <class Row, std::size_t Rows>
+consteval std::array<tuning_row, Rows> tuned_rows(Row const (&raced)[Rows]) {
+  std::array<tuning_row, Rows> made{};
+  for (std::size_t i = 0; i < Rows; ++i) {
+    int which = 1;
+    while (to_string(static_cast<algorithm>(which)) != raced[i].choice) { ++which; }
+    made[i] = {raced[i].up_to, static_cast<algorithm>(which)};  // a wrong name does not compile
+  }
+  return made;
+}
+
+/// Two ranks: a one-shot sends no more than any algorithm must. Raced between two H200.
+inline constexpr auto tuning_two_ranks = tuned_rows(tuned_2_ranks::by_size);
 /// Four ranks: a one-shot sends twice as much as a two-shot, which costs one more trip over the
 /// link. Measured on four H200 (benchmarks/results/all_reduce_4_gpus.json): `lamport_push` is 8 to
 /// 53 % faster than the next up to 256 KiB; `two_shot` is fastest, or within 1 %, from 1 to 4 MiB;

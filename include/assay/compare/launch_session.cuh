@@ -5,9 +5,9 @@
 
 #include <assay/core/concat.hpp>
 #include <assay/core/device.hpp>
+#include <assay/core/driver_call.hpp>
 #include <assay/core/owned_memory.hpp>
 #include <assay/core/stream.hpp>
-#include <assay/host/call_within.hpp>
 #include <assay/host/poll_until.hpp>
 #include <assay/kernel/launch.cuh>
 #include <assay/machine/clock_probe.cuh>
@@ -15,6 +15,8 @@
 #include <assay/measure/subject.hpp>
 #include <assay/stats/number_text.hpp>
 #include <assay/world/device_barrier.hpp>
+
+#include <cudaTypedefs.h>
 
 #include <chrono>
 #include <cmath>
@@ -115,9 +117,19 @@ class launch_session {
     if (stuck_ || !poll_until(drained, patience)) { fail_late("its stream", patience); }
     check(state);
   }
-  /// True if a stream, or the device, has not drained within the limit. Calls that wait for the
-  /// device, as those that free memory do, may never return then.
-  bool stuck() const noexcept { return stuck_; }
+  /// Waits for the stream, and where the wait has a limit for all work on the device. False if they
+  /// have not drained within it: calls that free memory may never return then. A failure that a
+  /// wait tells is no news here.
+  bool drained(stream const& on, std::chrono::duration<double> patience) noexcept {
+    try {
+      wait_for(on, patience);
+    } catch (...) {}
+    try {
+      device_guard const guard{place_};
+      if (!std::isinf(patience.count())) { drain_device(patience); }
+    } catch (...) {}
+    return !stuck_;
+  }
 
   /// See `gpu_uuid`.
   std::string const& gpu() {
@@ -125,22 +137,15 @@ class launch_session {
     return gpu_;
   }
 
-  /// Waits until the device is idle: true if that took long and a second wait did not. Only another
-  /// thread can wait with a limit. It begins a moment later.
+  /// Waits until the device is idle: true if that took long and a second wait did not.
   bool drain_is_long(std::chrono::duration<double> patience) {
-    auto const drain = [at = place_.id] {
-      using steady_clock = std::chrono::steady_clock;
-      check(cudaSetDevice(at));
-      auto const begin = steady_clock::now();
-      check(cudaDeviceSynchronize());
-      auto const drained = steady_clock::now();
-      check(cudaDeviceSynchronize());
-      auto const idle = steady_clock::now() - drained;
-      return drained - begin > std::chrono::microseconds{100} + 10 * idle;
-    };
-    if (std::isinf(patience.count())) { return drain(); }
-    if (auto const found = call_within(patience, drain)) { return *found; }
-    fail_late("work that it enqueued on other streams", patience);
+    using steady_clock = std::chrono::steady_clock;
+    auto const begin = steady_clock::now();
+    drain_device(patience);
+    auto const drained = steady_clock::now();
+    drain_device(patience);
+    auto const idle = steady_clock::now() - drained;
+    return drained - begin > std::chrono::microseconds{100} + 10 * idle;
   }
 
   machine::stream_latch<>& latch() noexcept { return latch_; }
@@ -169,6 +174,25 @@ class launch_session {
   static constexpr double held_at_most = 0.05;
 
  private:
+  /// Waits for all work on the device for at most `patience`. With a limit, an event behind all
+  /// work of the context is asked: `cudaDeviceSynchronize` has none.
+  void drain_device(std::chrono::duration<double> patience) {
+    if (std::isinf(patience.count())) { return check(cudaDeviceSynchronize()); }
+    CUcontext context = nullptr;
+    check(driver_call<PFN_cuCtxGetCurrent_v4000>("cuCtxGetCurrent", 4000)(&context));
+    check(driver_call<PFN_cuCtxRecordEvent_v12050>("cuCtxRecordEvent", 12050)(context,
+                                                                              drained_.get()));
+    auto state = cudaErrorNotReady;
+    auto const drained = [&] {
+      state = cudaEventQuery(drained_.get());
+      return state != cudaErrorNotReady;
+    };
+    if (stuck_ || !poll_until(drained, patience)) {
+      fail_late("work that it enqueued on other streams", patience);
+    }
+    check(state);
+  }
+
   [[noreturn]] void fail_late(char const* what, std::chrono::duration<double> patience) {
     stuck_ = true;
     throw std::runtime_error(
@@ -186,6 +210,7 @@ class launch_session {
   std::string blocking_;
   machine::stream_latch<> latch_;
   machine::sm_clock_probe sm_clock_;
+  event drained_;                      ///< behind all work of the device
   std::optional<device_block> flush_;  ///< with a cold cache
   std::size_t flush_bytes_ = 0;
 };

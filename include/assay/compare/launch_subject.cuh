@@ -65,10 +65,7 @@ class launch_subject final : public subject {
 
   ~launch_subject() override {
     session_->latch().open();  // an exception may have left the stream held
-    try {
-      wait();
-    } catch (...) {}  // the failure that this follows from is told already
-    if (!session_->stuck()) { return; }
+    if (session_->drained(stream_, patience_)) { return; }
     (void)new std::shared_ptr<launch_session>(session_);  // these are never freed
     for (auto& each : sets_) { (void)each.arrays.release(); }
   }
@@ -84,7 +81,9 @@ class launch_subject final : public subject {
     }
     // A failure before the first cell belongs to this variant, and no cell of another variant may
     // begin beside these launches.
-    if (!timed_) { wait(); }
+    if (timed_) { return; }
+    wait();
+    count_long_drain();
   }
 
   cell time(int buffer_set, int launches) override {

@@ -86,8 +86,8 @@ struct environment_watch {
   std::function<std::uint64_t()> throttle_bits = [] { return std::uint64_t{0}; };
 };
 
-/// Adds the hooks of a watch to options. They run before the caller's own hooks, and
-/// `throttle_bits` is replaced.
+/// Adds the hooks of a watch to options. They run before the caller's own hooks, and the throttle
+/// bits of both count. So several places can be watched.
 options watched(options chosen, environment_watch const& place);
 
 /// The watch over the host, which only describes it.

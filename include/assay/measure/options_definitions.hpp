@@ -28,7 +28,9 @@ ASSAY_INLINE options watched(options chosen, environment_watch const& place) {
     }
     return reasons;
   };
-  chosen.throttle_bits = place.throttle_bits;
+  chosen.throttle_bits = [place, asked = chosen.throttle_bits] {
+    return place.throttle_bits() | (asked ? asked() : 0);
+  };
   return chosen;
 }
 

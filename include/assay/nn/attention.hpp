@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -76,6 +78,36 @@ struct attention_shape {
     return {of.first + (b * context + t) * of.stride + head * head_size, head_size};
   }
 };
+
+namespace detail {
+
+/// Throws unless the kernels can take the shape.
+inline void require_attention(attention_shape const& shape) {
+  auto const size = shape.head_size;
+  if (size != 64 && size != 80 && size != 128) {
+    throw std::invalid_argument("fused_attention: the head size is " + std::to_string(size) +
+                                ", and 64, 80 and 128 are possible: use naive attention");
+  }
+  auto const blocks = shape.batch * shape.heads;
+  if (shape.context == 0 || blocks == 0 || blocks > 0x7FFF'FFFF || shape.context > 1 << 20) {
+    throw std::invalid_argument(
+        "fused_attention: batch " + std::to_string(shape.batch) + ", context " +
+        std::to_string(shape.context) + ", heads " + std::to_string(shape.heads) +
+        ": each is at least 1, a context at most 1048576, batch x heads at most 2147483647");
+  }
+}
+
+/// The terms of a head are for a multiple of so many rows of scores.
+inline constexpr int term_rows = 128;
+
+}  // namespace detail
+
+/// The bytes of scratch that the kernels of `fused_attention_gradient` need.
+inline std::size_t fused_attention_scratch_bytes(attention_shape const& shape) {
+  constexpr std::size_t rows = detail::term_rows;
+  auto const padded = (shape.context + rows - 1) / rows * rows;
+  return 2 * sizeof(float) * shape.batch * shape.heads * padded;
+}
 
 /// o = softmax(q k^T / sqrt(head_size)) v for each head, and for each row of scores the logarithm
 /// of its sum of exponentials, batch x heads x context.

@@ -48,22 +48,6 @@ struct attention_head {
   }
 };
 
-/// Throws unless the kernels can take the shape.
-inline void require_attention(attention_shape const& shape) {
-  auto const size = shape.head_size;
-  if (size != 64 && size != 80 && size != 128) {
-    throw std::invalid_argument("fused_attention: the head size is " + std::to_string(size) +
-                                ", and 64, 80 and 128 are possible: use naive attention");
-  }
-  auto const blocks = shape.batch * shape.heads;
-  if (shape.context == 0 || blocks == 0 || blocks > 0x7FFF'FFFF || shape.context > 1 << 20) {
-    throw std::invalid_argument(
-        "fused_attention: batch " + std::to_string(shape.batch) + ", context " +
-        std::to_string(shape.context) + ", heads " + std::to_string(shape.heads) +
-        ": each is at least 1, a context at most 1048576, batch x heads at most 2147483647");
-  }
-}
-
 /// Throws unless rows of an array can be read 16 bytes at a time, and 128 of them with offsets of
 /// 32 bits.
 template <class T>

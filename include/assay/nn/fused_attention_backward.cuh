@@ -22,7 +22,8 @@ namespace detail {
 
 /// Rows that have terms: whole blocks of the largest kind.
 __host__ __device__ constexpr int padded_context(int context) {
-  return (context + 127) / 128 * 128;
+  constexpr int rows = term_rows;
+  return (context + rows - 1) / rows * rows;
 }
 
 /// The two terms of each row of scores, batch x heads x padded context elements of each.
@@ -280,12 +281,6 @@ __global__ void __launch_bounds__(Tiles::threads, 1)
 }
 
 }  // namespace kernels
-
-/// The bytes of scratch that `enqueue` of `fused_attention_gradient` needs.
-inline std::size_t fused_attention_scratch_bytes(attention_shape const& shape) {
-  auto const padded = detail::padded_context(static_cast<int>(shape.context));
-  return 2 * sizeof(float) * shape.batch * shape.heads * static_cast<std::size_t>(padded);
-}
 
 /// Enqueues the gradients, from inputs and outputs of `fused_attention`. `scratch` has at least
 /// `fused_attention_scratch_bytes(op.shape)` and is aligned to 16 bytes. Equal inputs give equal

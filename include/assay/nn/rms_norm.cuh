@@ -105,15 +105,20 @@ __global__ void rms_norm_gradient_rows(int rows, int rows_of_block, int width, b
   }
 }
 
-/// The sum of all parts: a block of `Side` x `Side` threads, a warp in each line, for as many
-/// columns.
+/// The sums of all parts of gains: a block of `Side` x `Side` threads, a warp in each line, for as
+/// many columns. Blocks that begin together read whole rows of a gain.
 template <int Side>
-__global__ void rms_norm_gain_gradient(int part_count, int width, float const* parts,
-                                       float* gain_gradient) {
+__global__ void rms_norm_gain_gradient(gain_sums op, float const* all_parts, float* gradients) {
+  auto const part_count = static_cast<int>(op.parts), width = static_cast<int>(op.width);
+  int const blocks_of_gain = (width + Side - 1) / Side;
+  auto const gain = std::size_t{blockIdx.x} / blocks_of_gain;
+  float const* const parts = all_parts + gain * op.parts * op.width;
+  // `gain_sums::place`, which is the host's.
+  float* const gain_gradient = gradients + gain / 2 * op.stride + gain % 2 * op.second;
   static_assert(Side == 32, "a warp adds what the lines hold for a column");
   __shared__ float held[Side][Side + 1];
   int const line = static_cast<int>(threadIdx.y), lane = static_cast<int>(threadIdx.x);
-  int const begin = static_cast<int>(blockIdx.x) * Side;
+  int const begin = static_cast<int>(blockIdx.x % blocks_of_gain) * Side;
   float mine = 0;
 #pragma unroll 8
   for (int p = line; p < part_count && begin + lane < width; p += Side) {
@@ -141,35 +146,44 @@ void enqueue(::cuda::stream_ref stream, rms_norm const& op, in<float> residual, 
       inverse.data(), out.data());
 }
 
-/// Enqueues the operation. `scratch` has room for one row, and takes one for each 8 rows of the
-/// operation where it has room. Throws `std::invalid_argument` for less than a row.
+/// Enqueues the operation, in one launch.
+inline void enqueue(::cuda::stream_ref stream, gain_sums const& op,
+                    std::span<float const> all_parts, std::span<float> gradients) {
+  dim3 const grid(static_cast<unsigned>(op.gains * ((op.width + 31) / 32)));
+  kernel::launch(kernels::rms_norm_gain_gradient<32>, grid, dim3(32, 32), 0, stream, op,
+                 all_parts.data(), gradients.data());
+}
+
+/// Enqueues the operation. A gradient in parts needs no scratch. For a gradient in one part,
+/// `scratch` holds a row for each 8 rows of the operation where it has room. Throws
+/// `std::invalid_argument` where it has no room for one row.
 template <class T>
 void enqueue(::cuda::stream_ref stream, rms_norm_gradient const& op, in<T> out_gradient,
              in<float> sum, in<float> gain, in<float> inverse, std::span<float> sum_gradient,
              std::span<float> gain_gradient, std::span<T> copy, std::span<float> scratch) {
   constexpr int threads = 256, full = full_width<T>;
-  // A row for each warp. More where the scratch has no room for so many parts.
-  constexpr std::size_t least = threads / 32;
-  auto const room = scratch.size() / op.width;
-  if (room == 0) {
-    throw std::invalid_argument("rms_norm_gradient: the scratch has " +
-                                std::to_string(scratch.size()) + " elements, a row has " +
-                                std::to_string(op.width));
+  static_assert(rows_of_gain_part == threads / 32, "a row for each warp");
+  auto const parts = op.gain_in_parts ? gain_gradient : scratch;
+  auto const room = parts.size() / op.width;
+  if (room == 0 || (op.gain_in_parts && room != op.gain_parts())) {
+    throw std::invalid_argument("rms_norm_gradient: the scratch or the parts have " +
+                                std::to_string(parts.size()) + " elements, a row has " +
+                                std::to_string(op.width) + ", and parts have " +
+                                std::to_string(op.gain_parts()));
   }
-  auto const rows_of_block = std::max(least, (op.rows + room - 1) / room);
-  auto const parts = static_cast<unsigned>((op.rows + rows_of_block - 1) / rows_of_block);
+  // More rows where the scratch has no room for so many parts.
+  auto const rows_of_block = std::max(rows_of_gain_part, (op.rows + room - 1) / room);
+  auto const count = (op.rows + rows_of_block - 1) / rows_of_block;
   bool const wide =
       allows_width<full>({op.width}, {out_gradient.data(), sum.data(), gain.data(),
-                                      sum_gradient.data(), copy.data(), scratch.data()});
-  auto const width = static_cast<int>(op.width);
+                                      sum_gradient.data(), copy.data(), parts.data()});
   kernel::launch(wide ? kernels::rms_norm_gradient_rows<threads, full, T>
                       : kernels::rms_norm_gradient_rows<threads, 1, T>,
-                 dim3(parts), threads, 0, stream, static_cast<int>(op.rows),
-                 static_cast<int>(rows_of_block), width, op.accumulate, out_gradient.data(),
-                 sum.data(), gain.data(), inverse.data(), sum_gradient.data(),
-                 copy.empty() ? nullptr : copy.data(), scratch.data());
-  kernel::launch(kernels::rms_norm_gain_gradient<32>, dim3((width + 31) / 32), dim3(32, 32), 0,
-                 stream, static_cast<int>(parts), width, scratch.data(), gain_gradient.data());
+                 dim3(static_cast<unsigned>(count)), threads, 0, stream, static_cast<int>(op.rows),
+                 static_cast<int>(rows_of_block), static_cast<int>(op.width), op.accumulate,
+                 out_gradient.data(), sum.data(), gain.data(), inverse.data(), sum_gradient.data(),
+                 copy.empty() ? nullptr : copy.data(), parts.data());
+  if (!op.gain_in_parts) { enqueue(stream, gain_sums{count, op.width}, parts, gain_gradient); }
 }
 
 }  // namespace assay::nn

@@ -46,6 +46,11 @@ class export_tables {
   }
 
   bool has(std::string_view table) const { return columns_.contains(table); }
+  bool has(std::string_view table, std::string_view column) const {
+    auto const known = columns_.find(table);
+    return known != columns_.end() &&
+           std::find(known->second.begin(), known->second.end(), column) != known->second.end();
+  }
   bool empty() const noexcept { return columns_.empty(); }
   /// The tables whose names begin with `known` and go on.
   std::vector<std::string> like(std::string_view known) const {
@@ -247,10 +252,27 @@ class row_reader {
   std::optional<std::int64_t> call_class_;
 };
 
-/// Reads a table into `rows`, without the rows that `keep(row, reader)` refuses.
+/// The columns of time that rows of this type cannot do without.
+template <class Row>
+std::vector<std::string_view> moments_of() {
+  if constexpr (requires(Row row) { row.when; }) { return {"start", "end"}; }
+  if constexpr (requires(Row row) { row.at; } || requires(Row row) { row.begin; }) {
+    return {"start"};
+  }
+  return {};
+}
+
+/// Reads a table into `rows`, without the rows that `keep(row, reader)` refuses. A table whose
+/// times have other names, as a schema of the future may have, is noted: none of its rows has a
+/// time.
 template <class Row, class Keep>
 void read_table(open_export& in, std::string const& table, std::vector<Row>& rows, Keep&& keep) {
   if (!in.tables.has(table)) { return; }
+  for (auto const column : moments_of<Row>()) {
+    if (in.tables.has(table, column)) { continue; }
+    in.into.notes.emplace_back("table " + table,
+                               concat({"not read, since it has no column ", column}));
+  }
   in.tables.reserve(table, rows);
   in.tables.each_row(table, nsys::columns_of<Row>().read, [&](statement& row) {
     Row made;

@@ -20,6 +20,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -145,7 +146,12 @@ inline judged_gate judge(step_gate const& gate, std::size_t gates, double alpha 
 /// `kernel gemm > +2 %: FAILS: +3.0 % [+2.9, +3.1].`
 inline std::string gate_text(judged_gate const& of, std::int64_t needed) {
   auto const& gate = of.of;
-  auto const size = detail::factor_text(of.factor);
+  auto const none = [](std::vector<double> const& steps) {
+    return 2 * std::ranges::count(steps, 0.0) > std::ssize(steps);
+  };
+  auto const size = none(gate.control) && none(gate.variant)
+                        ? std::string{"no time in most steps of both"}
+                        : detail::factor_text(of.factor);
   auto const found =
       (size.empty() ? std::string{"from no time to some"} : size) +
       (of.widening >= detail::told_widening ? ", widened " + report::fixed(of.widening, 1) +

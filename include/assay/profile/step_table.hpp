@@ -15,7 +15,8 @@
 namespace assay::profile {
 
 /// The range, its work, the parts that sum up to the work, and the host's calls ("host call"), each
-/// with at most `most` lines (0: all). `Low` and `High` are missing where there is no interval.
+/// with at most `most` lines (0: all). `Low` and `High` are missing where there is no interval, and
+/// `Factor` beside two medians of zero.
 inline trace::table step_table(trace::step_difference const& of, std::string const& range,
                                std::size_t most) {
   trace::table made{
@@ -31,10 +32,14 @@ inline trace::table step_table(trace::step_difference const& of, std::string con
                        std::string const& name) {
     auto const& [what, ignored, control, variant, pairs, tracing, delta] = each.of;
     auto const interval = std::isfinite(delta.low);
-    made.add(delta.estimate, known(delta.low), known(delta.high), known(each.factor.estimate),
-             interval ? known(each.factor.low) : std::nullopt, known(each.factor.high), control.ns,
-             variant.ns, control.count, variant.count, control.bytes / 1e6, variant.bytes / 1e6,
-             interval ? std::optional{100 * (1 - level)} : std::nullopt, kind, name);
+    auto const factor = [&, both_none = control.ns == 0 && variant.ns == 0](double value) {
+      return both_none ? std::nullopt : known(value);
+    };
+    made.add(delta.estimate, known(delta.low), known(delta.high), factor(each.factor.estimate),
+             interval ? factor(each.factor.low) : std::nullopt, factor(each.factor.high),
+             control.ns, variant.ns, control.count, variant.count, control.bytes / 1e6,
+             variant.bytes / 1e6, interval ? std::optional{100 * (1 - level)} : std::nullopt, kind,
+             name);
   };
   add(of.range, of.alpha, "range", range);
   add(of.work, of.alpha, "work", range);

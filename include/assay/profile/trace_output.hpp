@@ -93,6 +93,7 @@ class trace_output {
       lacking_[path].push_back("the trace has no data for " + of.name());
     }
     if (of_.prefix.empty() && !is_json()) {
+      if (!is_text() && tables_++ > 0) { out_ << '\n'; }
       write(out_, of);
       if (is_text()) { out_ << '\n'; }
       return;
@@ -116,13 +117,15 @@ class trace_output {
     }
   }
 
-  /// Tells what a file lacks: beside text at once, else in `finish`.
+  /// Tells what a file lacks, each line once: beside text at once, else in `finish`.
   void lacks(std::string const& path, std::vector<std::string> const& lines) {
     auto& kept = lacking_[path];
-    kept.insert(kept.end(), lines.begin(), lines.end());
-    if (!is_text()) { return; }
-    for (auto const& line : kept) {
-      out_ << report::wrapped("lacking: " + report::printable(line), "", "  ");
+    auto const file = of_.files.size() > 1 ? report::printable(path) + ": " : std::string{};
+    for (auto const& line : lines) {
+      if (std::ranges::find(kept, line) != kept.end()) { continue; }
+      kept.push_back(line);
+      if (!is_text()) { continue; }
+      out_ << report::wrapped(concat({"lacking: ", file, report::printable(line)}), "", "  ");
     }
   }
 
@@ -217,6 +220,7 @@ class trace_output {
   output_format of_;
   std::ostream& out_;
   std::ostream& err_;
+  int tables_ = 0;  ///< of CSV: an empty line stands between them
   std::vector<document> documents_;
   std::map<std::string, std::vector<std::string>> lacking_;  ///< what each file has no data for
   std::map<std::string, std::string> written_;               ///< the trace of each written file

@@ -9,6 +9,7 @@
 #include <assay/serve/protocol.hpp>
 
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -100,16 +101,22 @@ void converse(channel& with, words const& hello, Answer&& answer) {
 }
 
 /// The socket that the parent has opened for this program; nothing without such a parent. Throws
-/// `std::invalid_argument` for a number that is no open descriptor.
+/// `std::invalid_argument` for a number that is no such socket: a launcher may close it, and this
+/// program may then open a file or socket of the same number.
 inline std::optional<int> inherited_descriptor() {
   char const* const given = std::getenv(descriptor_variable);
   if (given == nullptr) { return {}; }
   std::string const number = given;
   int const descriptor = std::atoi(number.c_str());
   ::unsetenv(descriptor_variable);  // a child of this program must not serve
-  if (number.empty() || ::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
+  int kind = 0;
+  ::socklen_t size = sizeof kind;
+  if (number.empty() || ::getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &kind, &size) != 0 ||
+      kind != AF_UNIX || ::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
     throw std::invalid_argument(
-        concat({descriptor_variable, "=", number, " names no open descriptor; unset it"}));
+        concat({descriptor_variable, "=", number,
+                " names no open descriptor of assay_compare: unset it, or use --metric where a "
+                "launcher has closed it"}));
   }
   return descriptor;
 }

@@ -88,7 +88,9 @@ inline void require_agreement(world const& all, std::vector<variant> const& vari
     for (std::size_t i = 1; i < own.size() && why.empty(); i += 2) {
       if (at(here, i) == own[i]) { continue; }
       why = concat({"rank ", std::to_string(rank), " has ", own[i - 1], " = ", here[i],
-                    ", and rank 0 has ", own[i], ": all ranks call the same comparison"});
+                    ", and rank 0 has ", own[i],
+                    own[i - 1] == "program" ? ": start the same file on all ranks"
+                                            : ": all ranks call the same comparison"});
     }
   }
   if (!why.empty()) { all.abandon(why); }

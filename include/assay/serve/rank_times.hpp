@@ -56,9 +56,10 @@ class rank_times {
  public:
   rank_times(int ranks, std::vector<variant> const& variants)
       : throttled_(static_cast<std::size_t>(ranks)) {
-    for (auto const& each : variants) { of_.push_back({each.label, {}, {}, {}, {}, 0}); }
+    for (auto const& each : variants) { of_.push_back({each.label, {}, {}, {}, {}, {}, 0}); }
     for (auto& each : of_) {
       each.slowest.resize(throttled_.size());
+      each.fastest.resize(throttled_.size());
       each.hertz.resize(throttled_.size());
     }
   }
@@ -71,6 +72,7 @@ class rank_times {
     to.after_last.push_back((*first)[decides]);
     to.skew.push_back(((*last)[decides] - (*first)[decides]) * launches);
     ++to.slowest[static_cast<std::size_t>(last - ranks.begin())];
+    ++to.fastest[static_cast<std::size_t>(first - ranks.begin())];
     ++to.cells;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       to.hertz[rank].push_back(ranks[rank].sm_hertz);
@@ -122,18 +124,16 @@ class rank_times {
     answer made{"Which rank is slow, and how long do ranks wait?", {}};
     for (auto const& each : of_) {
       if (each.cells == 0) { continue; }
-      auto const most = std::ranges::max_element(each.slowest);
       made.lines.push_back(concat(
           {"\"", each.label, "\": ", report::duration(stats::summarise(each.after_last).median),
            " after the last arrival, skew of a cell ",
-           report::duration(stats::summarise(each.skew).median), "; rank ",
-           std::to_string(most - each.slowest.begin()), " is the slowest in ",
-           stats::number_text(100.0 * *most / each.cells, 0, std::chars_format::fixed),
-           " % of the cells"}));
+           report::duration(stats::summarise(each.skew).median), "; ",
+           most_often(each.slowest, " is the slowest in ", each.cells), " % of the cells, ",
+           most_often(each.fastest, " the fastest in ", each.cells), " %"}));
     }
     made.lines.emplace_back(
-        "Where a launch ends on all ranks together, the rank with the shortest time came last and "
-        "waited for no other. The skew is the time from the first arrival to the last.");
+        "Where a launch ends on all ranks together, the fastest rank came last and waited for no "
+        "other. The skew is the time from the first arrival to the last.");
     return made;
   }
 
@@ -141,12 +141,17 @@ class rank_times {
   struct of_variant {
     std::string label;
     std::vector<double> after_last, skew;  ///< seconds of a launch, and of a cell
-    std::vector<int> slowest;              ///< cells, by rank
+    std::vector<int> slowest, fastest;     ///< cells, by rank
     std::vector<std::vector<double>> hertz;
     int cells = 0;
   };
   using throttle_counts = std::array<int, machine::throttle_reasons.size()>;
 
+  static std::string most_often(std::vector<int> const& cells, char const* is, int all) {
+    auto const most = std::ranges::max_element(cells);
+    return concat({"rank ", std::to_string(most - cells.begin()), is,
+                   stats::number_text(100.0 * *most / all, 0, std::chars_format::fixed)});
+  }
   static double median_hertz(of_variant const& of, std::size_t rank) {
     return stats::summarise(of.hertz[rank]).median;
   }

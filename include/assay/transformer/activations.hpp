@@ -3,10 +3,13 @@
 /// The arrays of a step, and the plan of its memory.
 #pragma once
 
+#include <assay/nn/attention.hpp>
 #include <assay/nn/operation.hpp>
+#include <assay/nn/rms_norm.hpp>
 #include <assay/transformer/decoder.hpp>
 #include <assay/transformer/policies.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -69,9 +72,10 @@ struct activations {
   std::span<Narrow> normed, branch;  ///< branch: of a block, before the next norm adds it
   std::span<Narrow> logits;          ///< they become their gradient
   std::span<Real> losses, loss;
-  std::span<Real> dx;         ///< gradient of the residual stream
-  std::span<Narrow> dx_copy;  ///< empty if the types are the same
-  std::span<Narrow> dbranch;  ///< `dx_copy`, or `dx` itself
+  std::span<Real> gain_parts;  ///< of gains: both of each layer, and the last; or empty
+  std::span<Real> dx;          ///< gradient of the residual stream
+  std::span<Narrow> dx_copy;   ///< empty if the types are the same
+  std::span<Narrow> dbranch;   ///< `dx_copy`, or `dx` itself
   std::span<Narrow> dnormed, dqkv, dattended, dscores, dab, dgated;
   std::span<Real const> turns;  ///< `rope_table`, of the owner
   std::size_t bytes = 0;        ///< of all parts together
@@ -104,6 +108,9 @@ struct activations {
     cut.take(dscores, scores);
     cut.take(logits, n * size(of.model.vocabulary));
     cut.take(loss, 1);
+    auto const parts = rms_norm_gradient{n, 1, true, how.gain_parts}.gain_parts();
+    auto const gains = size(2 * of.model.layers + 1);
+    cut.take(gain_parts, how.gain_parts ? gains * parts * size(of.model.width) : 0);
     if constexpr (std::is_same_v<Real, Narrow>) {
       dbranch = dx;
     } else {
@@ -126,13 +133,17 @@ struct memory_plan {
   std::size_t workspace = 0;    ///< of cuBLAS, and for sums in several parts
   std::size_t activations = 0;
 
+  /// Of cuBLAS, and the least of the workspace.
   static constexpr std::size_t workspace_bytes = 32 << 20;
 
+  /// Throws `std::invalid_argument` for heads that the kernels of fused attention cannot take.
   template <class Choices = choices<>>
   explicit memory_plan(problem const& of, Choices const& how = {})
       : memory_plan(
             of, sizeof(typename Choices::activation),
-            nn::activations<float, typename Choices::activation>{of, layout_of(how)}.bytes) {}
+            nn::activations<float, typename Choices::activation>{of, layout_of(how)}.bytes) {
+    if constexpr (!Choices::keeps_scores) { hold_attention_terms(of); }
+  }
 
   /// The part that stays from step to step.
   std::size_t kept() const {
@@ -157,6 +168,15 @@ struct memory_plan {
         rounded(static_cast<std::size_t>(of.context * of.model.head_size()) * sizeof(float)) +
         rounded(1);
     workspace = workspace_bytes;
+  }
+
+  /// Fused attention has two numbers for each row of scores on its way back.
+  void hold_attention_terms(problem const& of) {
+    attention_shape const shape{
+        static_cast<std::size_t>(of.batch), static_cast<std::size_t>(of.context),
+        static_cast<std::size_t>(of.model.heads), static_cast<std::size_t>(of.model.head_size())};
+    detail::require_attention(shape);
+    workspace = std::max(workspace, rounded(fused_attention_scratch_bytes(shape)));
   }
 
   static std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }

@@ -227,37 +227,6 @@ inline std::pair<double, double> products_by_name(answers const& of) {
 
 }  // namespace detail
 
-/// What the machine can do at most, as measured in the run; zero: not measured.
-struct ceilings {
-  double copy_bytes_per_second = 0;
-  double product_flops_per_second = 0;  ///< of a large product in the same precision
-};
-
-/// The parts of a step with their rates: bytes and FLOPs of the ledger by time of the trace. The
-/// last columns are the share of the rate of copies, and the larger of that and, where an operation
-/// multiplies matrices, the share of the rate of products.
-inline trace::table part_table(answers const& of, ceilings const& most = {}) {
-  trace::table made{
-      "nn_parts", "Device Time of a Step by Operation",
-      trace::parse_columns("Phase:t, Part:t, Operation:t, Operations, Kernels, Time (us):1, Share "
-                           "(%):1, GFLOP:3, TFLOP/s:1, GB/s:1, Copies (%):1, Roofline (%):1")};
-  auto const whole = of.step().ns;
-  for (auto const& each : of.parts()) {
-    auto const rate = [&](double amount) { return each.ns > 0 ? 1e9 * amount / each.ns : 0; };
-    bool const multiplies = each.operation == product::name ||
-                            each.operation == fused_attention::name ||
-                            each.operation == fused_attention_gradient::name;
-    auto const copies = detail::percent_of(rate(each.cost.bytes()), most.copy_bytes_per_second);
-    auto const products =
-        detail::percent_of(multiplies ? rate(each.cost.flops) : 0, most.product_flops_per_second);
-    made.add(name_of(each.phase), each.part, each.operation, each.operations, each.kernels,
-             each.ns / 1e3, detail::percent_of(each.ns, whole), each.cost.flops / 1e9,
-             rate(each.cost.flops) / 1e12, rate(each.cost.bytes()) / 1e9, copies,
-             std::max(copies, products));
-  }
-  return made;
-}
-
 /// The FLOPs of naive attention, with all scores and with those that the causal mask keeps.
 inline trace::table count_table(problem const& of) {
   trace::table made{"nn_counts", "FLOPs of Attention",

@@ -99,7 +99,11 @@ class device_model {
   /// `std::invalid_argument` for a problem that is not possible. Weights are undefined at first.
   device_model(problem const& of, Choices const& how, ::cuda::stream_ref stream,
                std::span<std::byte> kept)
-      : of_((of.validate(), of)), how_(how), cut_(kept), products_(workspace_of(), is_tf32) {
+      : of_((of.validate(), of)),
+        how_(how),
+        cut_(kept),
+        workspace_(cut_.take<std::byte>(memory_plan{of, how}.workspace)),
+        products_(workspace_.first(memory_plan::workspace_bytes), is_tf32) {
     auto const count = static_cast<std::size_t>(of.model.parameters());
     for (auto* each : {&weights_, &gradients_, &first_, &second_}) { cut_.take(*each, count); }
     if constexpr (std::same_as<narrow, float>) {
@@ -123,6 +127,10 @@ class device_model {
   problem const& of() const { return of_; }
   std::span<float> weights() const { return weights_; }
   std::span<float> gradients() const { return gradients_; }
+  /// All that a step of AdamW reads and writes.
+  trained_weights<float, narrow> trained() const {
+    return {gradients_, weights_, first_, second_, copy_};
+  }
   /// The nodes of the graph that the passes were last captured into, with their operations.
   std::vector<captured_node> const& captured() const { return log_.nodes(); }
   /// Within a capture, after work that a caller enqueued behind the passes.
@@ -183,9 +191,8 @@ class device_model {
   void enqueue_step(::cuda::stream_ref stream, activation_arrays const& a, Reduce&... reduce) {
     enqueue_loss(stream, a);
     nn::weights<float> const to{of_.model, gradients_};
-    trained_weights<float, narrow> const all{gradients_, weights_, first_, second_, copy_};
     run(stream, [&](auto& each) {
-      training_pass(each, of_, how_, positions(), matrices(), to, a, adamw_update{}, all,
+      training_pass(each, of_, how_, positions(), matrices(), to, a, adamw_update{}, trained(),
                     reduce...);
     });
   }
@@ -193,11 +200,6 @@ class device_model {
  private:
   static constexpr bool is_tf32 = std::same_as<decltype(Choices::precision), tf32>;
 
-  /// Cuts the workspace, which comes first.
-  std::span<std::byte> workspace_of() {
-    cut_.take(workspace_, memory_plan::workspace_bytes);
-    return workspace_;
-  }
   nn::weights<float, narrow> matrices() const { return {of_.model, weights_, matrices_}; }
   std::span<token> inputs() const { return tokens_.first(static_cast<std::size_t>(of_.tokens())); }
   std::span<token> targets() const { return tokens_.subspan(inputs().size(), inputs().size()); }

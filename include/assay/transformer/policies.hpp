@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace assay::nn {
 
@@ -82,7 +83,8 @@ struct packed {
 /// When AdamW runs, and in how many launches.
 namespace optimiser {
 
-/// One launch for all weights, behind the backward pass.
+/// One launch for all weights, behind the backward pass, and one that adds up the gradients of all
+/// gains, whose parts the pass leaves.
 struct fused {
   static constexpr std::string_view axis = "optimiser";
   static constexpr std::string_view name = "fused";
@@ -150,12 +152,14 @@ concept transformer_choice =
 struct layout {
   bool packed = false;       ///< projections
   bool keeps_scores = true;  ///< attention: else the logarithms of its sums
+  bool gain_parts = false;   ///< optimiser: gradients of gains are added up at once
   bool operator==(layout const&) const = default;
 };
 
 template <class Precision, class Attention, class Projections, class Optimiser>
 constexpr layout layout_of(choices<Precision, Attention, Projections, Optimiser> const&) {
-  return {Projections::is_packed, Attention::keeps_scores};
+  return {Projections::is_packed, Attention::keeps_scores,
+          std::is_same_v<Optimiser, optimiser::fused>};
 }
 
 static_assert(policy<fp32> && policy<tf32> && policy<bf16> && policy<attention::naive>);

@@ -135,6 +135,16 @@ struct operations {
             back,
             attention.stride};
   }
+  /// The gradients of all gains, from parts. A layer has a gain, the four matrices of attention, a
+  /// gain, and the three of SwiGLU; the last gain follows the layers.
+  gain_sums gains(std::size_t layers) const {
+    auto const second = width + 4 * width * width;
+    return {norm_gradient(true).gain_parts(), width, 2 * layers + 1, second,
+            second + width + 3 * width * inner};
+  }
+  rms_norm_gradient norm_gradient(bool accumulate) const {
+    return {rows, width, accumulate, layout.gain_parts};
+  }
   swiglu gate() const { return {rows, inner, layout.packed ? 2 * inner : inner}; }
 
   /// Array `which` of those that lie side by side in `all`, if packed, or behind each other.
@@ -304,11 +314,17 @@ void backward_pass(Run& run, problem const& of, Attention const& how, token_posi
   auto const at = [](int layer, std::string_view part) {
     return place_in_step{phase::backward, layer, part};
   };
-  rms_norm_gradient const norm{op.rows, op.width};
+  auto const gains = op.gains(a.layers.size());
+  auto const norm = op.norm_gradient(true);
+  // The gradient of a gain, or its parts.
+  auto const of_gain = [&](std::size_t number, std::span<Real> whole) {
+    auto const size = gains.parts * gains.width;
+    return a.gain_parts.empty() ? whole : a.gain_parts.subspan(number * size, size);
+  };
   run(at(-1, "head"), op.head.input_gradient(), a.logits, w.head, a.dnormed);
   run(at(-1, "head weight"), op.head.weight_gradient(), a.logits, a.normed, dw.head);
-  run(at(-1, "norm"), rms_norm_gradient{op.rows, op.width, false}, a.dnormed, a.x, w.final_norm,
-      a.inverse, a.dx, dw.final_norm, a.dx_copy);
+  run(at(-1, "norm"), op.norm_gradient(false), a.dnormed, a.x, w.final_norm, a.inverse, a.dx,
+      of_gain(gains.gains - 1, dw.final_norm), a.dx_copy);
   for (std::size_t l = a.layers.size(); l-- > 0;) {
     auto const& layer = a.layers[l];
     auto const& from = w.layers[l];
@@ -316,10 +332,16 @@ void backward_pass(Run& run, problem const& of, Attention const& how, token_posi
     auto const number = static_cast<int>(l);
     detail::swiglu_backward(run, op, number, from, to, layer, a);
     run(at(number, "norm2"), norm, a.dnormed, layer.middle, from.norm2, layer.inverse2, a.dx,
-        to.norm2, a.dx_copy);
+        of_gain(2 * l + 1, to.norm2), a.dx_copy);
     detail::attention_backward(run, op, how, number, from, to, layer, a);
-    run(at(number, "norm1"), norm, a.dnormed, layer.x, from.norm1, layer.inverse1, a.dx, to.norm1,
-        a.dx_copy);
+    run(at(number, "norm1"), norm, a.dnormed, layer.x, from.norm1, layer.inverse1, a.dx,
+        of_gain(2 * l, to.norm1), a.dx_copy);
+  }
+  if (op.layout.gain_parts) {
+    auto const first = dw.layers[0].norm1;
+    auto const size = gains.place(gains.gains - 1) + gains.width;
+    run(at(-1, "gains"), gains, a.gain_parts,
+        first.empty() ? first : std::span<Real>{first.data(), size});
   }
   run(at(-1, "embedding"), embedding_gradient{op.rows, op.width, op.vocabulary}, tokens, a.dx,
       dw.embedding);

@@ -81,6 +81,25 @@ inline token_batch random_batch(problem const& of, std::uint64_t seed) {
   return {drawn(0), drawn(1)};
 }
 
+/// The same, but words are as frequent as those of a text (Zipf): the share of a word falls with
+/// one over its place in the vocabulary, from 1.
+inline token_batch zipf_batch(problem const& of, std::uint64_t seed) {
+  std::vector<double> below;  // shares of a word and those before it, up to a factor
+  for (std::int64_t word = 0; word < of.model.vocabulary; ++word) {
+    below.push_back((below.empty() ? 0 : below.back()) + 1 / static_cast<double>(word + 1));
+  }
+  auto const drawn = [&](std::uint64_t of_part) {
+    std::vector<token> all(static_cast<std::size_t>(of.tokens()));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto const share = detail::random_share(seed, of_part, 0, i) * below.back();
+      auto const found = std::upper_bound(below.begin(), below.end() - 1, share);
+      all[i] = static_cast<token>(found - below.begin());
+    }
+    return all;
+  };
+  return {drawn(0), drawn(1)};
+}
+
 /// A Markov chain of order one, which its seed alone decides. No model has a mean loss below its
 /// entropy.
 class markov_source {

@@ -9,6 +9,7 @@
 #include <assay/submit/graph.hpp>
 #include <assay/trace/graph_replays.hpp>
 #include <assay/transformer/answers.hpp>
+#include <assay/transformer/bounds.hpp>
 #include <assay/transformer/workload.cuh>
 
 #include <type_traits>
@@ -52,7 +53,7 @@ traced_answers trace_answers(Pipeline const& what, ceilings const& most = {}) {
   answers found{steps, of};
   untraced_times const untraced{1e9 * seconds / what.submit.batch_items(), 0};
   std::vector tables{summary_table(found, untraced), count_table(what.work.of()),
-                     kernel_table(found), part_table(found, most)};
+                     kernel_table(found), part_table(found, most), bound_table(found, most)};
   note_operations(recorded, of, captured);
   return {std::move(found), untraced, std::move(recorded), std::move(tables)};
 }

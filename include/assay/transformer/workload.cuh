@@ -11,6 +11,7 @@
 #include <assay/submit/lane.hpp>
 #include <assay/transformer/device_model.cuh>
 #include <assay/transformer/ledger.hpp>
+#include <assay/transformer/update_check.hpp>
 #include <assay/workload/concepts.hpp>
 
 #include <algorithm>
@@ -55,8 +56,13 @@ class transformer_items {
         model_(of, how, own_, kept_.span()),
         last_(static_cast<std::size_t>(of.model.vocabulary), own_, memory()),
         loss_(1, own_, memory()) {
-    model_.set_weights(own_, initial_weights<float>(of.model, seed));
+    auto const first_weights = initial_weights<float>(of.model, seed);
+    model_.set_weights(own_, first_weights);
     model_.set_batch(own_, random_batch(of, seed));
+    if (what == nn::run::step) {
+      wrong_update_ = check_update();
+      model_.set_weights(own_, first_weights);
+    }
     // A learning rate of zero: items are equal, and AdamW runs in full.
     model_.set_update(own_, {{.learning_rate = 0}, model_.weights().size()});
     enqueue(::cuda::stream_ref{own_}, memory());  // cuBLAS loads its kernels
@@ -105,6 +111,8 @@ class transformer_items {
     return found;
   }
   std::span<float> gradients() const { return model_.gradients(); }
+  /// What was wrong with weights and moments behind a step with a learning rate above zero.
+  mismatch const& wrong_update() const { return wrong_update_; }
   /// The nodes of the last item that a graph recorded, with their operations.
   std::vector<captured_node> const& captured() const { return model_.captured(); }
 
@@ -113,6 +121,44 @@ class transformer_items {
   using resource = decltype(mr::cuda_malloc{}.open(on::device{0}));
   template <class T>
   using held = buffer<T, resource, ::cuda::stream_ref>;
+
+  /// Trains for two steps, of which the second has moments to keep, and looks at both ends of each
+  /// tensor. Gradients have a check of their own, so those of the device decide here.
+  mismatch check_update() {
+    adamw_update op{{.learning_rate = 1e-3, .weight_decay = 0.1}, model_.weights().size(), 1};
+    auto const train = [&] {
+      model_.set_update(own_, op);
+      enqueue(::cuda::stream_ref{own_}, memory());
+      return samples();
+    };
+    auto const before = train();
+    op.step = 2;
+    auto const after = train();
+    auto const tensors = weight_tensors(model_.of().model);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      auto const wrong = nn::wrong_update(op, before[i], after[i]);
+      if (wrong) { return tensors[i].name + ": " + *wrong; }
+    }
+    return {};
+  }
+  std::vector<update_sample<narrow>> samples() const {
+    auto const all = model_.trained();
+    std::vector<update_sample<narrow>> made;
+    for (auto const& tensor : weight_tensors(model_.of().model)) {
+      auto const some = [&]<class T>(std::span<T> from) {
+        if (from.empty()) { return std::vector<T>{}; }
+        constexpr std::size_t most = 2048;
+        auto const own = from.subspan(tensor.offset, tensor.size());
+        auto taken = on_host(own.first(std::min(most, own.size())));
+        auto const rest = on_host(own.last(std::min(most, own.size() - taken.size())));
+        taken.insert(taken.end(), rest.begin(), rest.end());
+        return taken;
+      };
+      made.push_back({some(all.gradients), some(all.weights), some(all.first), some(all.second),
+                      some(all.copy)});
+    }
+    return made;
+  }
 
   resource memory() const { return mr::cuda_malloc{}.open(place_); }
   held<std::byte> allocate() const {
@@ -142,13 +188,14 @@ class transformer_items {
   device_model<Choices> model_;
   held<narrow> last_;
   held<float> loss_;
+  mismatch wrong_update_;
 };
 
 }  // namespace assay::nn
 
 namespace assay::workloads {
 
-/// A decoder: one forward pass or one step of training, with a learning rate of zero.
+/// A decoder: one forward pass, or one step of training with a learning rate of zero.
 ///
 /// The axes are precision, attention, projections and optimiser. An item takes its activations from
 /// the memory of its lane at once. The reference of all choices is float32 with separate products.
@@ -219,8 +266,10 @@ struct transformer {
   void poison(state& of_items) const { of_items.items->poison(); }
 
   /// The loss and, by the norm of the difference, gradients or logits. Rounding grows with the
-  /// number of layers, so the bounds are wider than in the tests of two layers.
+  /// number of layers, so the bounds are wider than in the tests of two layers. Weights and moments
+  /// are held to float64 behind a step of training, which `prepare` ran.
   mismatch verify(state& of_items) const {
+    if (auto const& wrong = of_items.items->wrong_update()) { return wrong; }
     using precision = decltype(how.precision);
     double const allowed = std::same_as<precision, nn::fp32>   ? 1e-4
                            : std::same_as<precision, nn::tf32> ? 1e-2

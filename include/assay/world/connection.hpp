@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/requirements.hpp>
+#include <assay/world/transport.hpp>
 
 #include <linux/sockios.h>
 #include <netdb.h>
@@ -52,7 +53,7 @@ inline bool ready_before(std::vector<::pollfd>& descriptors, deadline until) {
 
 /// A message between two ranks. All hosts of a job have the same order of bytes.
 struct message {
-  std::uint32_t kind = 0;
+  verb kind = verb::gather;
   std::uint32_t number = 0;
   std::string bytes{};
 

@@ -19,7 +19,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -56,9 +55,8 @@ class lobby {
       doors_ = listen_at(of.host, of.port);
     } catch (std::system_error const& cause) {
       if (cause.code().value() == EADDRINUSE) { throw_taken(of); }
-      throw world_error("rank 0 cannot listen at " + address_of(of) + ": " +
-                        cause.code().message());
-    }
+      throw_closed(cause.code().message());
+    } catch (std::exception const& cause) { throw_closed(cause.what()); }
   }
 
   /// The connections of all other ranks. Throws `world_error`, and tells those who came, where the
@@ -76,7 +74,7 @@ class lobby {
                  address_of(of_) + " within " + stats::number_text(of_.limit.count()) + " s";
     }
     auto const kind = failure_.empty() ? verb::welcome : verb::error;
-    auto const told = message{static_cast<std::uint32_t>(kind), 0, failure_}.encoded();
+    auto const told = message{kind, 0, failure_}.encoded();
     auto const until = after(of_.limit);
     for (auto const* all : {&come_, &refused_}) {
       for (auto const& each : *all) {
@@ -89,6 +87,11 @@ class lobby {
 
  private:
   using people = std::vector<std::unique_ptr<connection>>;
+
+  [[noreturn]] void throw_closed(std::string const& why) const {
+    throw world_error("rank 0 cannot listen at " + address_of(of_) + ": " + why +
+                      ": name its host, and a free port there, by ASSAY_RENDEZVOUS");
+  }
 
   std::unique_ptr<connection>& at(int rank) { return come_[static_cast<std::size_t>(rank)]; }
 
@@ -141,8 +144,7 @@ class lobby {
     }
     std::getline(words.ignore(1), token);
     if (token != of_.token) {
-      auto const kind = static_cast<std::uint32_t>(verb::refused);
-      (void)visitor->send(message{kind, 0, {}}.encoded(), until_);
+      (void)visitor->send(message{verb::refused}.encoded(), until_);
       return true;
     }
     ++arrived_;
@@ -202,8 +204,8 @@ inline std::unique_ptr<connection> enter(membership const& of) {
                                              stats::number_text(2 * of.limit.count()) + " s"
                                        : "rank 0 has ended, or its connection");
     }
-    if (got->kind == static_cast<std::uint32_t>(verb::refused)) { throw_taken(of); }
-    if (got->kind == static_cast<std::uint32_t>(verb::error)) { throw world_error(got->bytes); }
+    if (got->kind == verb::refused) { throw_taken(of); }
+    if (got->kind == verb::error) { throw world_error(got->bytes); }
     return to;
   }
   throw world_error("rank " + std::to_string(of.rank) + " found no rank 0 at " + address_of(of) +

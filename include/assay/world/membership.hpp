@@ -69,12 +69,13 @@ inline constexpr std::array<launcher, 4> launchers{{
 }};
 
 /// The number that a text is. Throws `std::invalid_argument` with the text's name.
-inline int number_in(std::string const& name, std::string_view text, int least, int most) {
+inline int number_in(std::string const& name, std::string_view text, int least, int most,
+                     std::string const& why = {}) {
   int value = 0;
   auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || stop != text.data() + text.size() || value < least || value > most) {
     throw std::invalid_argument(name + "=" + std::string{text} + ": it must be a number from " +
-                                std::to_string(least) + " to " + std::to_string(most));
+                                std::to_string(least) + " to " + std::to_string(most) + why);
   }
   return value;
 }
@@ -90,7 +91,7 @@ inline void read_address(membership& into, std::string const& name, std::string_
                                 ": write host:port, or [address]:port for IPv6");
   }
   into.host = host;
-  into.port = number_in(name, text.substr(colon + 1), 1, 65535);
+  into.port = number_in("the port of " + name, text.substr(colon + 1), 1, 65535);
 }
 
 /// A port beside that of torchrun, at which torchrun's own store listens.
@@ -111,14 +112,16 @@ inline membership membership_from(variable_reader const& value_of) {
         "rank this is: set RANK, WORLD_SIZE and LOCAL_RANK, or unset ASSAY_RENDEZVOUS");
   }
   auto const text = [&](char const* name) {
-    if (is_set(name)) { return std::string_view{value_of(name)}; }
-    throw std::invalid_argument(std::string{name} + " is not set, and other variables of " +
-                                from->name + " are: set it, or unset them to run alone");
+    if (is_set(name) && *value_of(name) != 0) { return std::string_view{value_of(name)}; }
+    throw std::invalid_argument(std::string{name} + " is " + (is_set(name) ? "empty" : "not set") +
+                                ", and other variables of " + from->name +
+                                " are: set it, or unset them to run alone");
   };
   membership of;
   of.ranks = number_in(from->ranks, text(from->ranks), 1, 1 << 20);
-  of.rank = number_in(from->rank, text(from->rank), 0, of.ranks - 1);
-  of.local_rank = number_in(from->local_rank, text(from->local_rank), 0, of.ranks - 1);
+  auto const why = std::string{", as "} + from->ranks + '=' + std::to_string(of.ranks);
+  of.rank = number_in(from->rank, text(from->rank), 0, of.ranks - 1, why);
+  of.local_rank = number_in(from->local_rank, text(from->local_rank), 0, of.ranks - 1, why);
   if (auto const* own = value_of("ASSAY_TOKEN"); own != nullptr) {
     of.token = own;
   } else {

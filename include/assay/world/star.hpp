@@ -38,7 +38,7 @@ class star final : public transport {
     before_ = before;
     if (of_.rank != 0) {
       auto const how =
-          links_[0]->send(message{code(which), number_, std::string{bytes}}.encoded(), patience());
+          links_[0]->send(message{which, number_, std::string{bytes}}.encoded(), patience());
       if (how != connection::end::done) { lost(0, which, how == connection::end::late); }
       return {};
     }
@@ -66,7 +66,7 @@ class star final : public transport {
       accept(0, which, *got);
       return std::move(got->bytes);
     }
-    auto const all = message{code(which), number_, std::string{bytes}}.encoded();
+    auto const all = message{which, number_, std::string{bytes}}.encoded();
     auto const until = after(of_.limit);
     for (int rank = 1; rank < of_.ranks; ++rank) {
       auto const how = link(rank).send(all, until);
@@ -79,7 +79,7 @@ class star final : public transport {
     if (!failure_.empty()) { return; }
     try {
       failure_ = why;
-      auto const told = message{code(verb::error), number_, why}.encoded();
+      auto const told = message{verb::error, number_, why}.encoded();
       auto const until = after(std::chrono::seconds{1});
       for (auto const& each : links_) {
         if (each) { (void)each->send(told, until); }
@@ -93,8 +93,6 @@ class star final : public transport {
   }
 
  private:
-  static constexpr std::uint32_t code(verb which) { return static_cast<std::uint32_t>(which); }
-
   connection& link(int rank) { return *links_[static_cast<std::size_t>(rank)]; }
   deadline patience() const { return after(2 * of_.limit); }
 
@@ -134,13 +132,13 @@ class star final : public transport {
   /// Throws unless a rank's message belongs to the call that this rank is in. Rank 0 may have seen
   /// another failure before, so the others wait for what rank 0 says.
   void accept(int rank, verb which, message const& got) {
-    if (got.kind == code(verb::error)) { pass_on(got.bytes); }
-    if (got.kind == code(which) && got.number == number_) { return; }
-    auto const call = [](int by, std::uint32_t kind, std::uint32_t number) {
-      return "rank " + std::to_string(by) + " called " + to_string(static_cast<verb>(kind)) +
-             " (call " + std::to_string(number) + ")";
+    if (got.kind == verb::error) { pass_on(got.bytes); }
+    if (got.kind == which && got.number == number_) { return; }
+    auto const call = [](int by, verb kind, std::uint32_t number) {
+      return "rank " + std::to_string(by) + " called " + to_string(kind) + " (call " +
+             std::to_string(number) + ")";
     };
-    abandon(call(rank, got.kind, got.number) + " where " + call(of_.rank, code(which), number_) +
+    abandon(call(rank, got.kind, got.number) + " where " + call(of_.rank, which, number_) +
             ": all ranks make the same calls in the same order");
     if (of_.rank != 0) { read_last_words(*links_[0], patience()); }
     throw world_error(failure_);
@@ -149,7 +147,7 @@ class star final : public transport {
   /// Reads until the other end closes, or says why all ends; then passes that on.
   void read_last_words(connection& from, deadline until) {
     while (auto const got = from.receive([](connection& by) { return by.take_message(); }, until)) {
-      if (got->kind == code(verb::error)) { pass_on(got->bytes); }
+      if (got->kind == verb::error) { pass_on(got->bytes); }
     }
   }
 

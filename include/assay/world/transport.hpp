@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -23,7 +24,7 @@ class world_error : public std::runtime_error {
 namespace detail {
 
 /// The calls, and the other messages between ranks.
-enum class verb { gather = 1, broadcast, barrier, welcome, refused, error };
+enum class verb : std::uint32_t { gather = 1, broadcast, barrier, welcome, refused, error };
 
 inline std::string to_string(verb which) {
   constexpr std::array<char const*, 7> names{"?",       "gather",  "broadcast", "barrier",

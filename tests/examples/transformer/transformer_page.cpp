@@ -71,6 +71,15 @@ TEST_CASE("a transformer has its times, five answers, and a bar for each operati
   CHECK_THAT(html, contains("Softmax takes 0.741 of the time") && contains("one in 51.2 of"));
 }
 
+TEST_CASE("a page has the bounds of kinds of operations, where an answer has them", "[page]") {
+  auto with = result();
+  CHECK(count_of("Bound / Time (%)", examples::transformer_page(with)) == 0);
+  with["answers"][0]["nn_bounds"] = {
+      {{"Operations", "SwiGLU"}, {"Bound (us)", 12.5}, {"Bound / Time (%)", 83.5}}};
+  CHECK_THAT(examples::transformer_page(with),
+             contains("Bound / Time (%)") && contains("SwiGLU") && contains("83.5"));
+}
+
 TEST_CASE("fused attention is told as a whole, and times alone have a page", "[page]") {
   auto fused = result();
   auto& summary = fused["answers"][0]["nn_summary"];
