@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What do products that update their own weights gain over the products of cuBLAS and one AdamW
-// behind them? The weights of a layer of a step in bf16, packed, and of several layers at once.
+// behind them? The weights of a layer of a step in bf16, packed, and of several layers at once; and
+// whole steps of training as graphs.
 // Predicts: 1.4x to 1.6x. Apart, 34 bytes move for a weight behind tensor work; together 26 bytes
 // move beside it, and the copies of tiles from the second-level cache keep it from 1.9x.
 // assay-links: cublas
@@ -14,15 +15,19 @@
 #include <assay/compare.cuh>
 #include <assay/core/bfloat16.hpp>
 #include <assay/core/random.hpp>
+#include <assay/core/stream.hpp>
 #include <assay/nn/cublas_products.hpp>
 #include <assay/nn/weight_update.cuh>
-#include <assay/transformer/decoder.hpp>
+#include <assay/submit/graph.hpp>
+#include <assay/transformer/device_model.cuh>
+#include <assay/transformer/tokens.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -155,6 +160,60 @@ report::document row_of(on::device place, char const* size, int layers, double c
   return row;
 }
 
+/// A step of training with a learning rate of zero, as a graph, in memory that several share.
+template <class How>
+class recorded_step {
+ public:
+  recorded_step(nn::problem const& of, How const& how, stream const& on,
+                std::span<std::byte> memory)
+      : model_(of, how, on, memory.first(nn::memory_plan{of, how}.kept())) {
+    auto const arrays = model_.arrays(memory.subspan(nn::memory_plan{of, how}.kept()));
+    auto const weights = model_.weights();
+    std::vector<float> first(weights.size());
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      first[i] = i < period ? random_value(uniform<float>{-0.05F, 0.05F}, 1, i) : first[i - period];
+    }
+    model_.set_weights(on, first);
+    model_.set_batch(on, nn::random_batch(of, 1));
+    model_.set_update(on, {{.learning_rate = 0}, weights.size()});
+    model_.enqueue_step(on, arrays);  // cuBLAS loads its kernels
+    on.synchronize();
+    submit::stream_capture capture{on};
+    model_.enqueue_step(on, arrays);
+    graph_.emplace(capture.end());
+  }
+  void replay(cudaStream_t on) const { graph_->launch(::cuda::stream_ref{on}); }
+
+ private:
+  static constexpr std::size_t period = std::size_t{1} << 20;
+  nn::device_model<How> model_;
+  std::optional<submit::graph_exec> graph_;
+};
+
+report::document step_of(on::device place, char const* size) {
+  constexpr nn::choices<nn::bf16, nn::attention::fused, nn::projections::packed> usual;
+  constexpr auto together = usual.with(nn::optimiser::in_products{});
+  nn::problem const of{nn::named_size(size), 4, 512};
+  stream const on{place};
+  nn::memory_plan const plan{of, together};
+  nn::require_free(plan);
+  examples::device_array<std::byte> const memory{plan.peak()};
+  std::span const all{memory.get(), plan.peak()};
+  recorded_step const first{of, usual, on, all};
+  recorded_step const second{of, together, on, all};
+  auto const found = compare(
+      "fused", [&](cudaStream_t stream) { first.replay(stream); }, "in_products",
+      [&](cudaStream_t stream) { second.replay(stream); }, {.place = place});
+  auto row = trial_of(found);
+  row["size"] = size;
+  row["fused_seconds"] = row["launch_seconds"];
+  row["in_products_seconds"] =
+      benchmark::finite(found.variants[1].on(found.primary).median);
+  row["fused_bytes"] = nn::memory_plan{of, usual}.peak(), row["in_products_bytes"] = plan.peak();
+  std::cout << "step of " << size << ", context 512\n" << found;
+  return row;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -174,5 +233,9 @@ int main(int argc, char** argv) {
                             rows.push_back(row_of(chosen.place, "2.7B", 1, copies, products));
                           }
                           out["rows"] = std::move(rows);
+                          auto steps = report::document::array();
+                          steps.push_back(step_of(chosen.place, "small"));
+                          if (!chosen.quick) { steps.push_back(step_of(chosen.place, "xl")); }
+                          out["steps"] = std::move(steps);
                         });
 }

@@ -117,8 +117,8 @@ TEST_CASE("updates in products have the work of both, and no gradient that is ke
   auto const in_matrices = 128'625'408.0 - 25 * 768 - 10'000 * 768;
   CHECK(less.flops == cost.flops);
   CHECK(cost.bytes() - less.bytes() == 8 * in_matrices);
-  // Two groups of two for each layer and the head alone; the embedding and three kinds of gains.
-  CHECK(count - fewer == 12 * 2 + 1 - 4);
+  // Four products of each layer are one; the embedding and three kinds of gains are apart.
+  CHECK(count - fewer == 12 * 3 - 4 + 1);
 }
 
 TEST_CASE("FLOPs of a step are those of the formula", "[nn]") {

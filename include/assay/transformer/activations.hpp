@@ -76,6 +76,8 @@ struct activations {
   std::span<Real> dx;          ///< gradient of the residual stream
   std::span<Narrow> dx_copy;   ///< empty if the types are the same
   std::span<Narrow> dbranch;   ///< `dx_copy`, or `dx` itself
+  /// The same between the blocks of a layer. It is apart where both are needed at once.
+  std::span<Narrow> dmiddle_copy, dmiddle;
   std::span<Narrow> dnormed, dqkv, dattended, dscores, dab, dgated;
   std::span<Real const> turns;  ///< `rope_table`, of the owner
   std::size_t bytes = 0;        ///< of all parts together
@@ -112,10 +114,14 @@ struct activations {
     auto const gains = size(2 * of.model.layers + 1);
     cut.take(gain_parts, how.gain_parts ? gains * parts * size(of.model.width) : 0);
     if constexpr (std::is_same_v<Real, Narrow>) {
-      dbranch = dx;
+      layout.layer_at_once = false;  // dx is overwritten within a layer
+      dbranch = dmiddle = dx;
     } else {
       cut.take(dx_copy, nd);
+      dmiddle_copy = dx_copy;
+      if (how.layer_at_once) { cut.take(dmiddle_copy, nd); }
       dbranch = dx_copy;
+      dmiddle = dmiddle_copy;
     }
     bytes = cut.taken();
   }

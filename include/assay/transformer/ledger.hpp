@@ -41,12 +41,14 @@ class ledger {
   explicit ledger(problem const& of, Choices const& how = {})
       : narrow_(static_cast<double>(sizeof(typename Choices::activation)) / sizeof(float)) {
     of.validate();
-    activations<float> const a{of, layout_of(how)};
+    using narrow = typename Choices::activation;
+    activations<float, narrow> const a{of, layout_of(how)};
     // Nothing is computed, so the arrays have no elements.
-    weights<float> const none{of.model};
+    weights<float, narrow> const none{of.model, {}, {}};
     forward_pass(*this, of, how.attention, {}, none, a);
     loss_pass(*this, of, {}, a);
-    training_pass(*this, of, how, {}, none, none, a, adamw_update{}, trained_weights<float>{});
+    training_pass(*this, of, how, {}, none, weights<float>{of.model}, a, adamw_update{},
+                  trained_weights<float, narrow>{});
   }
 
   template <class Operation, class... Arguments>

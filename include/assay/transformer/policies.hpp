@@ -153,13 +153,15 @@ struct layout {
   bool packed = false;       ///< projections
   bool keeps_scores = true;  ///< attention: else the logarithms of its sums
   bool gain_parts = false;   ///< optimiser: gradients of gains are added up at once
+  bool layer_at_once = false;  ///< optimiser: it reads the gradients of both blocks of a layer
   bool operator==(layout const&) const = default;
 };
 
 template <class Precision, class Attention, class Projections, class Optimiser>
 constexpr layout layout_of(choices<Precision, Attention, Projections, Optimiser> const&) {
   return {Projections::is_packed, Attention::keeps_scores,
-          std::is_same_v<Optimiser, optimiser::fused>};
+          !std::is_same_v<Optimiser, optimiser::per_tensor>,
+          std::is_same_v<Optimiser, optimiser::in_products>};
 }
 
 static_assert(policy<fp32> && policy<tf32> && policy<bf16> && policy<attention::naive>);

@@ -193,7 +193,7 @@ void attention_forward(Run& run, operations const& op, Attention const& how, int
   run(at("output"), op.square.forward(), a.attended, w.output, all.branch);
 }
 
-/// From the gradient of the block's output, `all.dbranch`, to the gradient of its input,
+/// From the gradient of the block's output, `all.dmiddle`, to the gradient of its input,
 /// `all.dnormed`.
 template <class Run, class Attention, class Real, class Narrow>
 void attention_backward(Run& run, operations const& op, Attention const& how, int layer,
@@ -205,8 +205,8 @@ void attention_backward(Run& run, operations const& op, Attention const& how, in
   };
   auto const arrays = op.arrays(a.qkv, a.attended, a.probabilities, a.log_sums);
   auto const d = op.arrays(all.dqkv, all.dattended, all.dscores, std::span<Real>{});
-  run(at("output"), op.square.input_gradient(), all.dbranch, w.output, all.dattended);
-  run(at("output weight"), op.square.weight_gradient(), all.dbranch, a.attended, dw.output);
+  run(at("output"), op.square.input_gradient(), all.dmiddle, w.output, all.dattended);
+  run(at("output weight"), op.square.weight_gradient(), all.dmiddle, a.attended, dw.output);
   attend_back(how, run, at, op.attention, arrays, d);
   run(at("rope"), op.turn(true), all.turns, op.queries_and_keys(all.dqkv));
   if (op.layout.packed) {
@@ -238,7 +238,7 @@ void swiglu_forward(Run& run, operations const& op, int layer, layer_weights<Rea
   run(at("w2"), op.out_of.forward(), a.gated, w.w2, all.branch);
 }
 
-/// As `attention_backward`.
+/// As `attention_backward`, from `all.dbranch`.
 template <class Run, class Real, class Narrow>
 void swiglu_backward(Run& run, operations const& op, int layer,
                      layer_weights<Real, Narrow> const& w, layer_weights<Real> const& dw,
@@ -332,7 +332,7 @@ void backward_pass(Run& run, problem const& of, Attention const& how, token_posi
     auto const number = static_cast<int>(l);
     detail::swiglu_backward(run, op, number, from, to, layer, a);
     run(at(number, "norm2"), norm, a.dnormed, layer.middle, from.norm2, layer.inverse2, a.dx,
-        of_gain(2 * l + 1, to.norm2), a.dx_copy);
+        of_gain(2 * l + 1, to.norm2), a.dmiddle_copy);
     detail::attention_backward(run, op, how, number, from, to, layer, a);
     run(at(number, "norm1"), norm, a.dnormed, layer.x, from.norm1, layer.inverse1, a.dx,
         of_gain(2 * l, to.norm1), a.dx_copy);

@@ -52,7 +52,7 @@ void training_pass(Run& run, problem const& of, Choices const& how, token_positi
                    trained_weights<Real, Narrow> const& all) {
   using optimiser_type = decltype(how.optimiser);
   if constexpr (std::same_as<optimiser_type, optimiser::in_products>) {
-    products_with_updates<Run, Real, Narrow> updating{run, op, all};
+    products_with_updates<Run, Real, Narrow> updating{run, a.layout, op, all};
     backward_pass(updating, of, how.attention, tokens, w, dw, a);
     updating.flush();
     return update_others(run, op, of.model, all);

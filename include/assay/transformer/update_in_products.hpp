@@ -25,18 +25,23 @@ struct trained_weights {
 };
 
 /// Runs the operations of a backward pass, but holds products of weights back and runs them with
-/// their updates: those of a block together, as one weight may have too few tiles for a device.
+/// their updates: those of a layer together, or of a block, as one weight may have too few tiles
+/// for a device.
 template <class Run, class Real, class Narrow>
 class products_with_updates {
  public:
-  products_with_updates(Run& run, adamw_update const& op, trained_weights<Real, Narrow> const& all)
-      : run_(run), op_(op), all_(all) {}
+  products_with_updates(Run& run, nn::layout how, adamw_update const& op,
+                        trained_weights<Real, Narrow> const& all)
+      : run_(run), layer_at_once_(how.layer_at_once), op_(op), all_(all) {}
 
   template <class Operation, class... Arguments>
   void operator()(place_in_step const& where, Operation const& what,
                   Arguments const&... arguments) {
-    // It overwrites the gradient of the residual stream, which the products held back read.
-    if constexpr (std::same_as<Operation, rms_norm_gradient>) { flush(); }
+    // A norm overwrites the gradient of the residual stream, which the products held back read. One
+    // within a layer may have an array of its own for it.
+    if constexpr (std::same_as<Operation, rms_norm_gradient>) {
+      if (!layer_at_once_ || where.part != "norm2") { flush(); }
+    }
     run_(where, what, arguments...);
   }
   void operator()(place_in_step const& where, product const& what, std::span<Narrow> a, auto b,
@@ -69,6 +74,7 @@ class products_with_updates {
   }
 
   Run& run_;
+  bool layer_at_once_;
   adamw_update op_;
   trained_weights<Real, Narrow> all_;
   weight_updates held_;
