@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-links: cublas
+// assay-architectures: 90a
 /// @file
 /// The workload with optimisers that are broken on purpose: each is a wrong answer.
 #include "catch.hpp"
@@ -88,16 +89,21 @@ auto tiny_pipeline() {
   return pipeline{work.with(nn::bf16{}), mr::async{}, submit::sequential{.items = 2}};
 }
 
+template <class Optimiser>
+std::string verified(Optimiser const& optimiser) {
+  rig made{tiny_pipeline().with(optimiser)};
+  return made.verify().value_or("right");
+}
 template <fault Which>
 std::string verified() {
-  rig made{tiny_pipeline().with(broken<Which>{})};
-  return made.verify().value_or("right");
+  return verified(broken<Which>{});
 }
 
 }  // namespace
 
 TEST_CASE("an optimiser that is broken is seen in weights and moments", "[nn]") {
   CHECK(verified<fault::none>() == "right");
+  CHECK(verified(nn::optimiser::in_products{}) == "right");
   CHECK_THAT(verified<fault::wrong_beta>(), contains("token_embeddings.weight: first moment"));
   CHECK_THAT(verified<fault::no_decay>(), contains("token_embeddings.weight: weight"));
   CHECK_THAT(verified<fault::stale_copy>(), contains("token_embeddings.weight: the copy"));

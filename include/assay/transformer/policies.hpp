@@ -160,7 +160,8 @@ struct layout {
 template <class Precision, class Attention, class Projections, class Optimiser>
 constexpr layout layout_of(choices<Precision, Attention, Projections, Optimiser> const&) {
   return {Projections::is_packed, Attention::keeps_scores,
-          !std::is_same_v<Optimiser, optimiser::per_tensor>,
+          std::is_same_v<Optimiser, optimiser::fused> ||
+              std::is_same_v<Optimiser, optimiser::in_products>,
           std::is_same_v<Optimiser, optimiser::in_products>};
 }
 

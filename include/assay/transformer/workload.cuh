@@ -63,8 +63,7 @@ class transformer_items {
       wrong_update_ = check_update();
       model_.set_weights(own_, first_weights);
     }
-    // A learning rate of zero: items are equal, and AdamW runs in full.
-    model_.set_update(own_, {{.learning_rate = 0}, model_.weights().size()});
+    model_.set_update(own_, resting());
     enqueue(::cuda::stream_ref{own_}, memory());  // cuBLAS loads its kernels
     own_.synchronize();
   }
@@ -90,6 +89,10 @@ class transformer_items {
           std::as_writable_bytes(loss_.span())}) {
       check(cudaMemsetAsync(each.data(), 0xFF, each.size(), own_.get()));
     }
+    if (!keeps_gradients) {  // numbers near 12: a moment is read before it is written
+      auto const moments = std::as_writable_bytes(gradients());
+      check(cudaMemsetAsync(moments.data(), 0x41, moments.size(), own_.get()));
+    }
     own_.synchronize();
   }
   /// After the last item.
@@ -105,12 +108,15 @@ class transformer_items {
     found.loss = on_host(loss_.span())[0];
     for (auto const& tensor : weight_tensors(model_.of().model)) {
       auto const count = std::min(tensor.size(), std::size_t{1} << 16);
-      auto const part = on_host(model_.gradients().subspan(tensor.offset, count));
+      auto const part = on_host(gradients().subspan(tensor.offset, count));
       found.values.insert(found.values.end(), part.begin(), part.end());
     }
     return found;
   }
-  std::span<float> gradients() const { return model_.gradients(); }
+  /// Of an item. Where the step keeps none, first moments are the gradients, as `resting` says.
+  std::span<float> gradients() const {
+    return keeps_gradients ? model_.gradients() : model_.trained().first;
+  }
   /// What was wrong with weights and moments behind a step with a learning rate above zero.
   mismatch const& wrong_update() const { return wrong_update_; }
   /// The nodes of the last item that a graph recorded, with their operations.
@@ -118,24 +124,36 @@ class transformer_items {
 
  private:
   using narrow = typename Choices::activation;
+  static constexpr bool keeps_gradients =
+      !std::same_as<decltype(Choices::optimiser), optimiser::in_products>;
   using resource = decltype(mr::cuda_malloc{}.open(on::device{0}));
   template <class T>
   using held = buffer<T, resource, ::cuda::stream_ref>;
 
+  /// The step of an item. A learning rate of zero: items are equal, and AdamW runs in full. A first
+  /// moment that keeps nothing of the last one is the gradient, bit for bit.
+  adamw_update resting() const {
+    adamw settings{.learning_rate = 0};
+    if (!keeps_gradients) { settings.beta1 = 0; }
+    return {settings, model_.weights().size()};
+  }
   /// Trains for two steps, of which the second has moments to keep, and looks at both ends of each
   /// tensor. Gradients have a check of their own, so those of the device decide here.
   mismatch check_update() {
     adamw_update op{{.learning_rate = 1e-3, .weight_decay = 0.1}, model_.weights().size(), 1};
-    auto const train = [&] {
-      model_.set_update(own_, op);
+    auto const train = [&](adamw_update const& by) {
+      model_.set_update(own_, by);
       enqueue(::cuda::stream_ref{own_}, memory());
       return samples();
     };
-    auto const before = train();
+    auto before = train(op);
+    if (!keeps_gradients) { before = train(resting()); }
     op.step = 2;
-    auto const after = train();
+    auto after = train(op);
     auto const tensors = weight_tensors(model_.of().model);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
+      // Both steps had the same weights.
+      if (!keeps_gradients) { after[i].gradient = before[i].gradient; }
       auto const wrong = nn::wrong_update(op, before[i], after[i]);
       if (wrong) { return tensors[i].name + ": " + *wrong; }
     }
@@ -154,7 +172,7 @@ class transformer_items {
         taken.insert(taken.end(), rest.begin(), rest.end());
         return taken;
       };
-      made.push_back({some(all.gradients), some(all.weights), some(all.first), some(all.second),
+      made.push_back({some(gradients()), some(all.weights), some(all.first), some(all.second),
                       some(all.copy)});
     }
     return made;
