@@ -207,8 +207,7 @@ report::document step_of(on::device place, char const* size) {
   auto row = trial_of(found);
   row["size"] = size;
   row["fused_seconds"] = row["launch_seconds"];
-  row["in_products_seconds"] =
-      benchmark::finite(found.variants[1].on(found.primary).median);
+  row["in_products_seconds"] = benchmark::finite(found.variants[1].on(found.primary).median);
   row["fused_bytes"] = nn::memory_plan{of, usual}.peak(), row["in_products_bytes"] = plan.peak();
   std::cout << "step of " << size << ", context 512\n" << found;
   return row;

@@ -14,6 +14,7 @@
 #include <assay/nn/vectors.cuh>
 
 #include <cuda.h>
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -24,7 +25,8 @@ namespace assay::nn {
 ///
 /// Two warpgroups multiply, and two update weights with what the first have summed, so that the
 /// tensor cores and the memory work at the same time. A further one fills the ring of slots. The
-/// registers are what the producers leave of the 5 x 96 that the block begins with.
+/// registers are what the producers leave of the 5 x 96 that the block begins with. Each warp that
+/// updates has `ahead` rows of weights and moments on their way to shared memory.
 struct update_tile {
   static constexpr int rows = 128, columns = 128, depth = 64;
   static constexpr int multipliers = 256, updaters = 256, readers = multipliers + updaters;
@@ -33,12 +35,16 @@ struct update_tile {
   using dy_tile = copy::swizzled_tile<bfloat16, depth, rows>;
   using x_tile = copy::swizzled_tile<bfloat16, depth, columns>;
   static constexpr int slot_bytes = dy_tile::bytes + x_tile::bytes;
-  using slots = copy::tile_ring<4, slot_bytes>;
+  using slots = copy::tile_ring<3, slot_bytes>;
   /// Rows of sums are 8 floats longer than a tile, so that stores of pairs use all banks.
   static constexpr int sum_pitch = columns + 8;
   using sums = copy::tile_ring<1, rows * sum_pitch* static_cast<int>(sizeof(float))>;
   static constexpr std::size_t sums_offset = (slots::storage_bytes + 1023) / 1024 * 1024;
-  static constexpr std::size_t shared_bytes = sums_offset + sums::storage_bytes;
+  static constexpr int ahead = 5;
+  static constexpr int row_floats = 3 * columns;  ///< weights, first and second moments
+  static constexpr std::size_t rows_offset = (sums_offset + sums::storage_bytes + 15) / 16 * 16;
+  static constexpr std::size_t shared_bytes =
+      rows_offset + std::size_t{updaters} / 32 * ahead * row_floats * sizeof(float);
 };
 
 /// A weight of a launch, as the kernel sees it.
@@ -153,13 +159,9 @@ __device__ void step_weight(adamw_factors const& by, float g, float& w, float& m
   w = w * by.keep - __fdividef(by.rate * m, root * by.root_factor + by.epsilon);
 }
 
-/// Four neighbouring weights, and what AdamW keeps of them.
-struct four_weights {
-  float w[4], m[4], v[4];
-};
-
-/// The rows of a tile that fall to a warp of the updaters, each eighth, as a lane sees them. The
-/// pointers are held in registers: to read them anew for each row takes longer than a row.
+/// The rows of a tile that fall to a warp of the updaters, each eighth, as a lane sees them: four
+/// neighbouring weights of each. The pointers are held in registers: to read them anew for each row
+/// takes longer than a row.
 struct update_rows {
   float *weights = nullptr, *first = nullptr, *second = nullptr;
   bfloat16* copy = nullptr;
@@ -185,59 +187,99 @@ struct update_rows {
             (end - row + warps - 1) / warps,
             static_cast<unsigned>(warps * of.in)};
   }
-  __device__ void fetch(int row, four_weights& to) const {
+  /// Starts the copies of a row to `held`: weights, and moments `Columns` and twice as many behind.
+  template <int Columns>
+  __device__ void start(int row, float* held) const {
     if (row >= count) { return; }
     auto const at = static_cast<std::size_t>(row) * step;
-    load(weights + at, to.w);
-    load(first + at, to.m);
-    load(second + at, to.v);
+    __pipeline_memcpy_async(held, weights + at, 16);
+    __pipeline_memcpy_async(held + Columns, first + at, 16);
+    __pipeline_memcpy_async(held + 2 * Columns, second + at, 16);
   }
-  __device__ void update(int row, four_weights& held, adamw_factors const& by,
+  template <int Columns>
+  __device__ void update(int row, float const* held, adamw_factors const& by,
                          float const* gradient) const {
     if (row >= count) { return; }
     auto const at = static_cast<std::size_t>(row) * step;
-    float g[4];
+    float g[4], w[4], m[4], v[4];
     load(gradient, g);
+    load(held, w);
+    load(held + Columns, m);
+    load(held + 2 * Columns, v);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) { step_weight(by, g[i], held.w[i], held.m[i], held.v[i]); }
-    store(weights + at, held.w);
-    store(first + at, held.m);
-    store(second + at, held.v);
-    store(copy + at, held.w);
+    for (int i = 0; i < 4; ++i) { step_weight(by, g[i], w[i], m[i], v[i]); }
+    store(weights + at, w);
+    store(first + at, m);
+    store(second + at, v);
+    store(copy + at, w);
   }
 };
 
-/// The updaters' part. Each has `ahead` rows on their way, across the ends of tiles.
+/// The next rows of a warp of the updaters, on their way to shared memory, across the ends of
+/// tiles. A lane reads what it copied itself, so no thread waits for another.
+template <class Tile>
+class rows_ahead {
+ public:
+  static constexpr int warps = Tile::updaters / 32, rows = Tile::rows / warps;
+
+  __device__ rows_ahead(update_group const& group, std::byte* storage)
+      : group_(group),
+        first_(reinterpret_cast<float*>(storage) +
+               threadIdx.x / 32 % warps * (Tile::ahead * Tile::row_floats) + threadIdx.x % 32 * 4),
+        tile_(static_cast<int>(blockIdx.x)),
+        from_(update_rows::in<Tile>(group, tile_)) {
+#pragma unroll
+    for (int i = 0; i < Tile::ahead; ++i) { start(i); }
+  }
+  /// The oldest row, once it is there.
+  __device__ float const* oldest() const {
+    __pipeline_wait_prior(Tile::ahead - 1);
+    return first_ + place_ * Tile::row_floats;
+  }
+  /// Starts another row in the place of the oldest, which was read.
+  __device__ void advance() {
+    start(place_);
+    if (++place_ == Tile::ahead) { place_ = 0; }
+  }
+
+ private:
+  __device__ void start(int place) {
+    from_.template start<Tile::columns>(row_, first_ + place * Tile::row_floats);
+    __pipeline_commit();
+    if (++row_ < rows) { return; }
+    row_ = 0;
+    tile_ += static_cast<int>(gridDim.x);
+    from_ = update_rows::in<Tile>(group_, tile_);
+  }
+
+  update_group const& group_;
+  float* first_;
+  int place_ = 0, row_ = 0, tile_;
+  update_rows from_;
+};
+
+/// The updaters' part. The factors are in registers: to read them anew waits for the rows ahead.
 template <class Tile>
 __device__ void update_tiles(typename Tile::sums const& sums, update_group const& group,
-                             adamw_factors const& by) {
-  constexpr int warps = Tile::updaters / 32, rows = Tile::rows / warps, ahead = 4;
+                             adamw_factors const by, std::byte* storage) {
+  rows_ahead<Tile> ahead{group, storage};
+  constexpr int warps = rows_ahead<Tile>::warps;
   int const warp = static_cast<int>(threadIdx.x / 32 % warps);
   int const lane = static_cast<int>(threadIdx.x % 32);
-  int tile = static_cast<int>(blockIdx.x);
-  four_weights held[ahead];
-  auto now = update_rows::in<Tile>(group, tile);
-#pragma unroll
-  for (int i = 0; i < ahead; ++i) { now.fetch(i, held[i]); }
   typename Tile::sums::position at;
-  for (; tile < group.tiles; tile += static_cast<int>(gridDim.x), at.advance()) {
-    auto const next = update_rows::in<Tile>(group, tile + static_cast<int>(gridDim.x));
+  for (int tile = static_cast<int>(blockIdx.x); tile < group.tiles; tile += gridDim.x) {
+    auto const own = update_rows::in<Tile>(group, tile);
     sums.await_full(at);
-    auto const* const mine =
+    auto const* gradient =
         reinterpret_cast<float const*>(sums.slot(at)) + warp * Tile::sum_pitch + lane * 4;
 #pragma unroll 1
-    for (int row = 0; row < rows; row += ahead) {
-      bool const is_last = row + ahead == rows;
-      auto const behind = is_last ? next : now;
-#pragma unroll
-      for (int i = 0; i < ahead; ++i) {
-        now.update(row + i, held[i], by, mine + (row + i) * warps * Tile::sum_pitch);
-        behind.fetch(is_last ? i : row + ahead + i, held[i]);
-      }
+    for (int row = 0; row < rows_ahead<Tile>::rows; ++row, gradient += warps * Tile::sum_pitch) {
+      own.template update<Tile::columns>(row, ahead.oldest(), by, gradient);
+      ahead.advance();
     }
     __syncwarp();
     if (lane == 0) { sums.release(at); }
-    now = next;
+    at.advance();
   }
 }
 
@@ -259,7 +301,8 @@ __global__ void __launch_bounds__(kernel::has_wgmma ? Tile::threads : 32, 1)
       if (threadIdx.x == Tile::readers) { fill_slots<Tile>(ring, group); }
     } else if (threadIdx.x >= Tile::multipliers) {
       kernel::setmaxnreg_inc<Tile::reader_registers>();
-      update_tiles<Tile>(sums, group, *factors);
+      update_tiles<Tile>(sums, group, *factors,
+                         reinterpret_cast<std::byte*>(weight_update_storage) + Tile::rows_offset);
     } else {
       kernel::setmaxnreg_inc<Tile::reader_registers>();
       multiply_tiles<Tile>(ring, sums, group);

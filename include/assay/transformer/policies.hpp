@@ -150,9 +150,9 @@ concept transformer_choice =
 
 /// The choices that decide the arrays of a step.
 struct layout {
-  bool packed = false;       ///< projections
-  bool keeps_scores = true;  ///< attention: else the logarithms of its sums
-  bool gain_parts = false;   ///< optimiser: gradients of gains are added up at once
+  bool packed = false;         ///< projections
+  bool keeps_scores = true;    ///< attention: else the logarithms of its sums
+  bool gain_parts = false;     ///< optimiser: gradients of gains are added up at once
   bool layer_at_once = false;  ///< optimiser: it reads the gradients of both blocks of a layer
   bool operator==(layout const&) const = default;
 };
