@@ -25,7 +25,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <iostream>
 #include <optional>
 #include <span>
@@ -138,25 +137,29 @@ double copy_rate(on::device place) {
   return stats::summarise(found).median;
 }
 
+/// A row with the times of both, in `units` a second, and the least that the second one gains.
+report::document row_of_two(measure::comparison const& found, char const* first, char const* second,
+                            double units) {
+  auto row = trial_of(found);
+  row[first] = benchmark::finite(found.variants[0].on(found.primary).median * units);
+  row[second] = benchmark::finite(found.variants[1].on(found.primary).median * units);
+  row["gains_at_least"] = row["high"].is_number() ? 1 - row["high"].get<double>() : 0;
+  return row;
+}
+
 report::document row_of(on::device place, char const* size, int layers, double copies,
                         nn::cublas_products& products) {
   weights_of_layers const work{linear_layers(nn::named_size(size), layers)};
   auto const found = compare(
       "apart", [&](cudaStream_t on) { work.apart(::cuda::stream_ref{on}, products); }, "together",
       [&](cudaStream_t on) { work.together(::cuda::stream_ref{on}, products); }, {.place = place});
-  auto row = trial_of(found);
+  auto row = row_of_two(found, "apart_us", "together_us", 1e6);
   auto const cost = work.cost();
   auto const together = found.variants[1].on(found.primary).median;
-  auto const bound = cost.bytes() / copies;
   row["size"] = size, row["layers"] = layers, row["weights"] = work.count();
-  row["apart_seconds"] = row["launch_seconds"],
-  row["together_seconds"] = benchmark::finite(together);
   row["bytes"] = cost.bytes(), row["flops"] = cost.flops;
-  row["share_of_bound"] = benchmark::finite(bound / together);
-  std::cout << found;
-  std::printf("%s, %d layers: %.1f us apart, %.1f us together, %.2f TFLOP/s, %.1f %% of %.1f us\n",
-              size, layers, row["apart_seconds"].get<double>() * 1e6, together * 1e6,
-              cost.flops / together * 1e-12, 100 * bound / together, bound * 1e6);
+  row["share_of_bound"] = benchmark::finite(cost.bytes() / copies / together);
+  std::cout << size << ", " << layers << " layers\n" << found;
   return row;
 }
 
@@ -204,11 +207,10 @@ report::document step_of(on::device place, char const* size) {
   auto const found = compare(
       "fused", [&](cudaStream_t stream) { first.replay(stream); }, "in_products",
       [&](cudaStream_t stream) { second.replay(stream); }, {.place = place});
-  auto row = trial_of(found);
+  auto row = row_of_two(found, "fused_ms", "in_products_ms", 1e3);
   row["size"] = size;
-  row["fused_seconds"] = row["launch_seconds"];
-  row["in_products_seconds"] = benchmark::finite(found.variants[1].on(found.primary).median);
-  row["fused_bytes"] = nn::memory_plan{of, usual}.peak(), row["in_products_bytes"] = plan.peak();
+  row["more_mib"] =
+      static_cast<double>(plan.peak() - nn::memory_plan{of, usual}.peak()) / (1 << 20);
   std::cout << "step of " << size << ", context 512\n" << found;
   return row;
 }

@@ -309,6 +309,14 @@ FIGURES = [
           ("bfloat16", "copy::cp_async<2>", ""), ("bfloat16", "copy::regular<16, 8>", ""),
           ("float", "copy::bulk<4>", ">= 80 % of cuBLAS without tf32", at_least(0.8, "share_of_peer")),
           ("float", "copy::cp_async<4>", ""), ("float", "copy::regular<16, 8>", ""))),
+    *((f"weights of {number} of {size} updated by their products", "", "weight_update",
+       ["rows", {"size": size, "layers": layers}],
+       "{together_us:,.0f} us, {share_of_bound:.0%} of the copy rate; cuBLASLt and AdamW {apart_us:,.0f} us; {outcome}")
+      for size, layers, number in (("small", 1, "one layer"), ("small", 12, "12 layers"), ("xl", 1, "one layer"),
+                                   ("2.7B", 1, "one layer"))),
+    *((f"step of {size}/512 as a graph, `optimiser::in_products`", "", "weight_update", ["steps", {"size": size}],
+       "{in_products_ms:.2f} ms; `optimiser::fused` {fused_ms:.2f} ms; {outcome} by at least {gains_at_least:.1%}")
+      for size in ("small", "xl")),
     ("streaming sum, all SMs, best strategy", ">= 97 % of the read bandwidth", "copy_strategies", [],
      "{sum_share_of_read_limit:.1%}", at_least(0.97, "sum_share_of_read_limit")),
     *((f"{what}, `{strategy}` ({kib} KiB in flight an SM) against `copy::regular` (16 KiB), {sms} SMs", "",
