@@ -165,7 +165,7 @@ void compare_on_ranks(transformer_case const& which, std::string const& over,
   };
   require(which.optimiser == "per_tensor",
           "optimiser " + which.optimiser +
-              " updates all weights at once; it needs per_tensor, which updates each tensor behind "
+              " does not wait for averages; it needs per_tensor, which updates each tensor behind "
               "its bucket of gradients");
   require(which.precision == "bf16" && which.attention == "fused" && which.projections == "packed",
           "it needs precision bf16, attention fused, projections packed");

@@ -119,6 +119,10 @@ TEST_CASE("updates in products have the work of both, and no gradient that is ke
   CHECK(cost.bytes() - less.bytes() == 8 * in_matrices);
   // Four products of each layer are one; the embedding and three kinds of gains are apart.
   CHECK(count - fewer == 12 * 3 - 4 + 1);
+  // A layer at once needs the gradient of the residual stream between its blocks too.
+  CHECK(nn::memory_plan{of, apart.with(nn::optimiser::in_products{})}.peak() -
+            nn::memory_plan{of, apart}.peak() ==
+        static_cast<std::size_t>(2 * of.tokens() * 768));
 }
 
 TEST_CASE("FLOPs of a step are those of the formula", "[nn]") {

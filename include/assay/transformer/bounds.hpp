@@ -24,13 +24,15 @@ inline double ns_at(double amount, double per_second) {
   return per_second > 0 ? 1e9 * amount / per_second : 0;
 }
 inline bool multiplies(std::string_view operation) {
-  return operation == product::name || operation == fused_attention::name ||
-         operation == fused_attention_gradient::name;
+  return operation == product::name || operation == weight_updates::name ||
+         operation == fused_attention::name || operation == fused_attention_gradient::name;
 }
 /// The operations that share a kind of bound.
 inline std::string_view group_of(part_time const& of) {
   auto const& name = of.operation;
-  if (name == adamw_update::name) { return "weight gradients and AdamW"; }
+  if (name == adamw_update::name || name == weight_updates::name) {
+    return "weight gradients and AdamW";
+  }
   if (name == product::name) {
     return of.part.ends_with(" weight") ? "weight gradients and AdamW" : "products";
   }

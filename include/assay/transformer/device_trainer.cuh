@@ -47,6 +47,7 @@ class device_trainer {
 
   /// In the order of `weight_tensors`. Each waits for the stream.
   std::vector<float> weights() const { return copy_out(model_.weights()); }
+  /// A step keeps those of matrices unless `optimiser::in_products` made them.
   std::vector<float> gradients() const { return copy_out(model_.gradients()); }
   void set_weights(std::vector<float> const& all) { model_.set_weights(stream_, all); }
 
