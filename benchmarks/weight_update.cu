@@ -152,7 +152,8 @@ report::document row_of(on::device place, char const* size, int layers, double c
   weights_of_layers const work{linear_layers(nn::named_size(size), layers)};
   auto const found = compare(
       "apart", [&](cudaStream_t on) { work.apart(::cuda::stream_ref{on}, products); }, "together",
-      [&](cudaStream_t on) { work.together(::cuda::stream_ref{on}, products); }, {.place = place});
+      [&](cudaStream_t on) { work.together(::cuda::stream_ref{on}, products); },
+      {.place = place, .same_buffers = true});
   auto row = row_of_two(found, "apart_us", "together_us", 1e6);
   auto const cost = work.cost();
   auto const together = found.variants[1].on(found.primary).median;
@@ -206,7 +207,8 @@ report::document step_of(on::device place, char const* size) {
   recorded_step const second{of, together, on, all};
   auto const found = compare(
       "fused", [&](cudaStream_t stream) { first.replay(stream); }, "in_products",
-      [&](cudaStream_t stream) { second.replay(stream); }, {.place = place});
+      [&](cudaStream_t stream) { second.replay(stream); },
+      {.max_seconds = 30, .place = place, .same_buffers = true});
   auto row = row_of_two(found, "fused_ms", "in_products_ms", 1e3);
   row["size"] = size;
   row["more_mib"] =

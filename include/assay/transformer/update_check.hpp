@@ -41,10 +41,11 @@ inline std::optional<std::string> first_wrong(char const* what, std::span<float 
 }  // namespace detail
 
 /// What is wrong with a step, or nothing: `before` and `after` are the same weights, `after` with
-/// the gradient that the step had. The bounds are those of rounding alone.
+/// the gradient that the step had. The bounds are those of rounding alone, where the root and the
+/// quotient are off by `more` roundings beyond their own.
 template <class Narrow>
 std::optional<std::string> wrong_update(adamw_update op, update_sample<Narrow> const& before,
-                                        update_sample<Narrow> const& after) {
+                                        update_sample<Narrow> const& after, int more = 0) {
   constexpr double rounding = 0x1p-24;
   op.count = after.gradient.size();
   auto const wide = [](std::vector<float> const& from) {
@@ -63,7 +64,7 @@ std::optional<std::string> wrong_update(adamw_update op, update_sample<Narrow> c
   op(gradient, std::span{weights}, std::span{first}, std::span{second});
   for (std::size_t i = 0; i < op.count; ++i) {
     auto const root = std::sqrt(second[i]) * root_factor + s.epsilon;
-    of_weight[i] += (14 * rounding * rate * of_first[i] + 0x1p-149) / root;
+    of_weight[i] += ((14 + more) * rounding * rate * of_first[i] + 0x1p-149) / root;
     of_first[i] *= 3 * rounding;
     of_second[i] = 5 * rounding * second[i];
   }
