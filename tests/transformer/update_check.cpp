@@ -101,6 +101,14 @@ TEST_CASE("a wrong factor, a forgotten term or a lost number of AdamW is seen", 
   CHECK_THAT(off(&sample::first), contains("first moment 1"));
   CHECK_THAT(off(&sample::second), contains("second moment 1"));
   CHECK_THAT(off(&sample::weights), contains("weight 1"));
+  // So are they in a quotient, but not in one that may be less exact.
+  auto zero = before;
+  zero.weights[1] = 0;
+  auto quotient = after_step(zero, settings, 2);
+  quotient.weights[1] *= 1 + 0x1p-20F;
+  quotient.copy[1] = bfloat16{quotient.weights[1]};
+  CHECK_THAT(found(zero, quotient), contains("weight 1"));
+  CHECK(!nn::wrong_update({settings, 1, 2}, zero, quotient, 4));
   auto stale = right;
   stale.copy[298] = bfloat16{2 * right.weights[298]};
   CHECK_THAT(found(before, stale), contains("copy of weight 298"));
