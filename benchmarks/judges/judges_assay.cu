@@ -68,7 +68,7 @@ double slow_down_on(on::device place, int kind, double extra, std::mt19937_64& r
   event end{event::kind::timed};
   machine::stream_latch<> latch;
   auto const cell = [&](double more, int launches) {
-    latch.hold(where.ref());
+    latch.hold(where);
     for (int i = 0; i < 2; ++i) { launch(kind, more, arrays, where.get()); }
     begin.record(where);
     for (int i = 0; i < launches; ++i) { launch(kind, more, arrays, where.get()); }
