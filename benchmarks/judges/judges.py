@@ -121,22 +121,31 @@ class Programs:
                  "command_seconds": seconds + taken, "launches": len(old) + len(new)}
                 for judge, (answer, taken) in answers.items()]
 
-    def assay(self, kind, extra, figures):
+    def judged(self, kind, extra, *words):
+        """The result of judges_assay, and the seconds of the command."""
         with tempfile.TemporaryDirectory() as scratch:
             file = pathlib.Path(scratch) / "assay.json"
-            taken, _ = self.run(self.folder / "judges_assay", "--kind", kind, "--extra", extra, "--count", REPEATED,
-                                "--device", self.device, "--json", file, *(["--truth"] if extra else []))
-            all_of = json.loads(file.read_text())
+            taken, _ = self.run(self.folder / "judges_assay", "--kind", kind, "--extra", extra, "--device", self.device,
+                                "--json", file, *words)
+            return json.loads(file.read_text()), taken
+
+    def assay(self, kind, extra, figures):
+        all_of, taken = self.judged(kind, extra, "--count", REPEATED)
         found = all_of["figures"]
         figures["environment"] = all_of["environment"]
         figures["kinds"].setdefault(kind, {"seconds": found["rows"][0]["launch_seconds"], "truth": {}})
-        figures["kinds"][kind]["truth"].setdefault(str(extra), []).extend(found.get("truth", []))
-        # With the truth, the start of the program cannot be told from measuring.
-        start = None if extra else taken - sum(each["call_seconds"] for each in found["rows"])
+        start = taken - sum(each["call_seconds"] for each in found["rows"])
         return [{"judge": "assay, sign" if each["how"] == "sign" else "assay", "answer": VERDICT[each["outcome"]],
                  "ratio": each["ratio"], "low": each["low"], "high": each["high"], "reason": each["reason"],
-                 "seconds": each["call_seconds"], "command_seconds": None if start is None else start + each["call_seconds"]}
+                 "seconds": each["call_seconds"], "command_seconds": start + each["call_seconds"]}
                 for each in found["rows"]]
+
+    def truth(self, kind, figures):
+        """Measures the slow-downs of a kind apart."""
+        for extra in filter(None, EXTRAS):
+            all_of, _ = self.judged(kind, extra, "--count", 0, "--truth")
+            figures["kinds"][kind]["truth"][str(extra)] = all_of["figures"]["truth"]
+            figures["truth_environment"] = all_of["environment"]
 
     def do_bench(self, pairs):
         taken, text = self.run(sys.executable, __file__, "--do-bench", json.dumps(pairs), "--folder", self.folder,
@@ -203,6 +212,8 @@ def steps(rounds, kinds):
         yield f"{number} do_bench", [(kind, extra) for _, kind, extra in pairs]
         for index, kind, extra in pairs:
             yield f"{number} {kind} {index}", [(kind, extra)]
+    for kind in kinds:
+        yield f"{kind} truth", [(kind, 0)]
 
 
 def save(path, figures):
@@ -234,6 +245,9 @@ def measure(programs, path, rounds, minutes):
             figures["runs"].append(run)
         if name.endswith("do_bench"):
             rows = programs.do_bench(pairs)
+        elif name.endswith("truth"):
+            programs.truth(pairs[0][0], figures)
+            rows = []
         else:
             ((kind, extra),) = pairs
             rows = [{"kind": kind, "extra": extra, **each}

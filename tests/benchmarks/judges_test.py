@@ -69,7 +69,7 @@ import json, pathlib, sys
 words = sys.argv[1:]
 extra, count = (float(words[words.index(each) + 1]) for each in ("--extra", "--count"))
 rows = [{{"outcome": {{0: "EQUIVALENT", 0.003: "INCONCLUSIVE"}}.get(extra, "SLOWER"), "ratio": 1 + extra, "low": 1, "high": 1,
-          "reason": "", "launch_seconds": 1e-5, "call_seconds": 0.25, "how": how}} for how in ["default"] * int(count) + ["sign"]]
+          "reason": "", "launch_seconds": 1e-5, "call_seconds": 0.25, "how": how}} for how in (["default"] * int(count) + ["sign"] if count else [])]
 found = {{"rows": rows, **({{"truth": [extra]}} if "--truth" in words else {{}})}}
 pathlib.Path(words[words.index("--json") + 1]).write_text(json.dumps({{
     "figures": found, "environment": {{"device": "a GPU", "commit": "0123456"}}}}))
@@ -132,7 +132,7 @@ class Judges(unittest.TestCase):
     def test_a_run_goes_on_and_counts(self):
         file = self.folder / "judges.json"
         steps = 1 + len(judges.EXTRAS)
-        self.assertEqual(judges.measure(self.programs, file, 1, -1), steps)
+        self.assertEqual(judges.measure(self.programs, file, 1, -1), steps + 1)  # with the truth of the kind
         self.assertFalse(file.exists())
         self.assertEqual(judges.measure(self.programs, file, 1, 60), 0)
         before = json.loads(file.read_text())
