@@ -66,11 +66,12 @@ class tuner {
     examples::epoch_arrays arrays{peers_, bytes / sizeof(float)};
     std::vector<measure::variant> candidates;
     for (auto const& each : all) {
-      candidates.push_back({name_of(each), {}, [&, each](measure::epoch const& now) {
-                              return arrays.subject(
-                                  examples::engine_function<copy::regular<>>(peers_, each),
-                                  operations, now);
-                            }});
+      candidates.push_back(
+          {name_of(each), {}, [&, each](measure::epoch const& now) {
+             return arrays.subject(
+                 [&] { return examples::engine_function<copy::regular<>>(peers_, each); },
+                 operations, now);
+           }});
     }
     measure::options chosen;
     chosen.clock = measure::clock::gpu;

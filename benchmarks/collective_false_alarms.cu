@@ -42,11 +42,12 @@ measure::comparison compare(comm::peers const& peers, reduction_case const& what
   std::vector<std::string> const labels{"control", "variant"};
   std::vector<measure::variant> variants;
   for (auto const& label : labels) {
-    variants.push_back({label, {{"engine", label}}, [&](measure::epoch const& now) {
-                          return arrays.subject(
-                              examples::engine_function<copy::regular<>>(peers, options),
-                              what.operations, now);
-                        }});
+    variants.push_back(
+        {label, {{"engine", label}}, [&](measure::epoch const& now) {
+           return arrays.subject(
+               [&] { return examples::engine_function<copy::regular<>>(peers, options); },
+               what.operations, now);
+         }});
   }
   measure::options chosen;
   chosen.clock = measure::clock::gpu;

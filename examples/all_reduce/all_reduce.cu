@@ -61,7 +61,8 @@ measure::comparison compare_at(std::size_t bytes, unsigned blocks, comm::peers c
     variants.push_back({each.label,
                         {{"stages", each.stages}, {"strategy", each.strategy}},
                         [&, blocks, operations](measure::epoch const& now) {
-                          return arrays.subject(each.make_engine(peers, blocks), operations, now);
+                          return arrays.subject([&] { return each.make_engine(peers, blocks); },
+                                                operations, now);
                         },
                         static_cast<double>(bytes) * operations});
     // Each strategy is held against the first at as many stages.
@@ -110,8 +111,8 @@ void trace_strategies(all_reduce_parameters const& given, comm::peers const& pee
   auto const bytes = given.compared.front();
   epoch_arrays arrays{peers, bytes / sizeof(float)};
   for (auto const& each : staged_strategies()) {
-    auto const subject =
-        arrays.subject(each.make_engine(peers, 0), operations_at(bytes, 0), {.seed = seed});
+    auto const subject = arrays.subject([&] { return each.make_engine(peers, 0); },
+                                        operations_at(bytes, 0), {.seed = seed});
     record([&] { subject->warm(0, 1); }, each.label);
   }
 }

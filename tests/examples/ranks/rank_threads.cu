@@ -11,6 +11,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -284,7 +285,7 @@ TEST_CASE("sums are launched in graphs of a buffer set, and wrong ones are told"
     (void)first.compare_exchange_strong(none, at.out[0]);
     count.add((at.out[0] == first ? 0 : 2) + rank, on);
   };
-  auto const subject = arrays.subject(counting, 3, {3, 33});
+  auto const subject = arrays.subject([&] { return counting; }, 3, {3, 33});
   CHECK(count[0] == 1);  // once, before it is recorded
   CHECK(count[3] == 1);
   subject->warm(0, 2);
@@ -298,11 +299,32 @@ TEST_CASE("sums are launched in graphs of a buffer set, and wrong ones are told"
   CHECK(subject->verify(1) == "2000 elements are wrong");  // poisoned, and nothing is summed
   CHECK(count[2] == 2);
   CHECK(subject->checked() == measure::checks::all);
-  auto const same = arrays.subject(counting, 3, {3, 33});  // an epoch has one pair of arrays
+  auto const same =
+      arrays.subject([&] { return counting; }, 3, {3, 33});  // an epoch has one pair of arrays
   CHECK(count[0] == 1 + 3 * 6 + 1);
-  auto const right =
-      arrays.subject(examples::engine_function<copy::regular<>>(peers, {}), 2, {3, 33});
+  auto const right = arrays.subject(
+      [&] { return examples::engine_function<copy::regular<>>(peers, {}); }, 2, {3, 33});
   CHECK(right->verify(0) == std::nullopt);
   right->warm(1, 1);
   CHECK(right->verify(1) == std::nullopt);
+}
+
+TEST_CASE("variants share the arrays of an epoch, and the control's second instance has its own",
+          "[measure]") {
+  auto const peers = comm::peers::on_one(on::device{0}, 2);
+  examples::epoch_arrays arrays{peers, 1000};
+  auto const outputs_of = [&](int instance) {
+    std::vector<float*> seen;  // of rank 0
+    auto const noting = [&](int rank, ::cuda::stream_ref, comm::rank_buffers<float> const& at,
+                            std::size_t) {
+      if (rank == 0) { seen.push_back(at.out[0]); }
+    };
+    (void)arrays.subject([&] { return noting; }, 1, {1, 5, instance});
+    return seen;
+  };
+  auto const shared = outputs_of(0);
+  auto const own = outputs_of(1);
+  CHECK(outputs_of(0) == shared);
+  REQUIRE(own.size() == shared.size());
+  for (auto* const each : own) { CHECK(std::ranges::find(shared, each) == shared.end()); }
 }
