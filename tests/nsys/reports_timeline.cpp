@@ -8,6 +8,7 @@
 #include <assay/nsys/select.hpp>
 #include <assay/report/overlap_words.hpp>
 #include <assay/report/trace_table.hpp>
+#include <assay/trace/top_kernels.hpp>
 
 #include <cctype>
 #include <cstddef>
