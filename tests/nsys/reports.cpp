@@ -4,6 +4,7 @@
 #include "trace/golden.hpp"
 
 #include <assay/nsys/reports.hpp>
+#include <assay/nsys/reports_cuda.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/trace/labels.hpp>
