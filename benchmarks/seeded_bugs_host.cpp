@@ -6,6 +6,7 @@
 //
 // Ends with 1 where bugs are missed or right functions accused. `--list` prints the functions,
 // `--run-bug N` calls the N-th one with its bug once, as habit does, for sanitizers.
+// assay-test-flags: -O1
 
 #include "support/host_result.hpp"
 #include "support/seeded_bugs.hpp"

@@ -11,7 +11,6 @@
 #include "support/host_result.hpp"
 
 #include <assay/host/keep_freed_memory.hpp>
-#include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/rank_tables.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite.hpp>
@@ -203,8 +202,8 @@ report::document reports(folder const& here, std::uint32_t kernels) {
         throw std::runtime_error("an empty report");
       }
     };
-    std::ranges::for_each(trace::reports, make);
-    std::ranges::for_each(trace::own_reports, make);
+    std::ranges::for_each(trace::reports(), make);
+    std::ranges::for_each(trace::own_reports(), make);
     into["seconds"] = cpu_seconds();
     into["wall_seconds"] = seconds_since(start);
     into["kernels"] = read.kernels.size();

@@ -245,6 +245,15 @@ function(assay_specialise_if_marked target file)
   endif()
 endfunction()
 
+# A program that computes for longer than its optimisation takes: the marker `// assay-test-flags: -O1` counts
+# where all else is built without.
+function(assay_optimise_if_marked target file)
+  assay_marker(${file} assay-test-flags flags)
+  if(flags AND CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O0")
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${flags}>)
+  endif()
+endfunction()
+
 # Sets `result` to what a marker `// NAME: ...` in the comments that a file begins with says, as a list.
 function(assay_marker file name result)
   set(words "")

@@ -2,6 +2,7 @@
 // Trains a tiny transformer on the host: on the bytes of a text, or without an argument on a random
 // source. No model can beat the entropy of the source; a good one beats the entropy of the pairs of
 // bytes of a text. Then counts a step of a larger transformer.
+// assay-test-flags: -O1
 #include <assay/transformer/host_trainer.hpp>
 #include <assay/transformer/ledger.hpp>
 

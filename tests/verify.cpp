@@ -1,3 +1,4 @@
+// assay-test-flags: -O1
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// `verify` on the host: right work passes, each kind of mistake is found and told, bad input is

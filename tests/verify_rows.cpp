@@ -1,3 +1,4 @@
+// assay-test-flags: -O1
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// `verify` over rows of an array: leading dimensions take turns, and padding is guarded.

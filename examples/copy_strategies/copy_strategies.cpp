@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-uses: cli
+// assay-test-flags: -O1
 // assay-test-args: --quick --bytes 1MiB --sms 4
 //
 // When does it matter how a kernel brings in its tiles: by plain loads, cp.async, or bulk copies?

@@ -10,6 +10,7 @@
 // two slots of regular pass through registers, which the prediction left out. With float, regular
 // is 7 % slower than cp_async<2>.
 // assay-uses: cli
+// assay-test-flags: -O1
 // assay-test-args: --quick --size 96 --items 2
 // assay-architectures: 90a
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-uses: cli
+// assay-test-flags: -O1
 // assay-test-args: --quick --bytes 1MiB,2MiB
 //
 // How near does each transfer come to what the link carries, and from which size on does which

@@ -11,10 +11,17 @@
 #include <assay/cli/guarded.hpp>
 #include <assay/cli/outputs.hpp>
 #include <assay/core/atomic_file.hpp>
+#include <assay/cupti/recorder.hpp>
 #include <assay/machine/device_environment.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/report/json.hpp>
 #include <assay/report/trace_table.hpp>
+#include <assay/trace/graph_replays.hpp>
+#include <assay/trace/model.hpp>
+#include <assay/trace/step_operations.hpp>
+#include <assay/trace/table.hpp>
+#include <assay/transformer/answers.hpp>
+#include <assay/transformer/bounds.hpp>
 #include <assay/transformer/safetensors.hpp>
 
 #include <CLI/CLI.hpp>
@@ -32,6 +39,7 @@
 #include <vector>
 
 namespace nn = assay::nn;
+namespace trace = assay::trace;
 using assay::report::document;
 
 namespace {
@@ -150,11 +158,39 @@ document measure(examples::transformer_case const& which, std::string const& siz
   return made;
 }
 
+/// Ceilings that were measured in the run, and the tables of answers.
+struct transformer_answers {
+  nn::ceilings most;
+  std::vector<trace::table> tables;
+};
+
+/// The answers from a trace; `copy_rate` is in bytes per second.
+transformer_answers answers_of(examples::transformer_case const& which, int repetitions,
+                               double copy_rate) {
+  // docs: answers
+  trace::model recorded;
+  auto const pass = examples::trace_pass(which, repetitions, [&](auto const& steps) {
+    recorded = trace::record({.driver_calls = true}, steps);
+  });
+  auto const range = "nn::" + which.run;  // each repetition is in one
+  auto const nodes = nn::graph_nodes(pass.captured, pass.ledger);
+  nn::answers const found{nodes.empty() ? trace::step_operations(recorded, range)
+                                        : trace::replayed_operations(recorded, range, nodes),
+                          pass.ledger};
+  nn::ceilings const most{copy_rate, pass.product_flops_per_second};
+  nn::untraced_times const clocks{pass.untraced_host_ns, pass.untraced_device_ns};
+  std::vector const tables{nn::summary_table(found, clocks), nn::count_table(which.of),
+                           nn::kernel_table(found), nn::part_table(found, most),
+                           nn::bound_table(found, most)};
+  // docs: end
+  return {most, tables};
+}
+
 /// Prints the answers of a case, and gives them with their tables by name.
 document answer(examples::transformer_case const& which, std::string const& size,
                 double copy_rate) {
   constexpr int repetitions = 5;
-  auto const found = examples::answers_of(which, repetitions, copy_rate);
+  auto const found = answers_of(which, repetitions, copy_rate);
   std::cout << "\n# " << size << ", context " << which.of.context << ", " << which.precision << ", "
             << which.attention << ", " << which.projections << ", " << which.optimiser << ", "
             << which.run << ", " << which.submission << ", " << which.tokens << "; products reach "

@@ -3,7 +3,7 @@
 // traced.
 #include "transformer.hpp"
 
-#include <assay/cupti/recorder.hpp>
+#include <assay/core/nvtx_range.hpp>
 #include <assay/machine/device_ceilings.hpp>
 #include <assay/memory/buffer.hpp>
 #include <assay/memory/cuda_malloc.hpp>
@@ -15,6 +15,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -24,7 +25,6 @@
 #include <vector>
 
 namespace nn = assay::nn;
-namespace trace = assay::trace;
 
 namespace examples {
 namespace {
@@ -204,31 +204,22 @@ std::vector<float> losses_of(transformer_case const& which,
   });
 }
 
-transformer_answers answers_of(transformer_case const& which, int repetitions, double copy_rate) {
+traced_pass trace_pass(transformer_case const& which, int repetitions,
+                       std::function<void(std::function<void()> const&)> const& record) {
   return with_choices(which, [&](auto how) {
-    nn::ceilings const most{copy_rate, product_rate<decltype(how)>()};
+    auto const rate = product_rate<decltype(how)>();
     pass_on_device pass{which, how};
     auto const untraced = times_of(pass, repetitions);
-    // docs: answers
     auto const range = "nn::" + which.run;
-    auto const recorded = trace::record({.driver_calls = true}, [&] {
+    record([&] {
       for (int i = 0; i < repetitions; ++i) {
         assay::nvtx_range const step{range.c_str(), assay::category::gpu};
         pass.run();
         pass.stream().synchronize();
       }
     });
-    nn::ledger const ledger{which.of, how};
-    auto const nodes = nn::graph_nodes(pass.captured(), ledger);
-    nn::answers const found{nodes.empty() ? trace::step_operations(recorded, range)
-                                          : trace::replayed_operations(recorded, range, nodes),
-                            ledger};
-    nn::untraced_times const clocks{mean_ns(untraced.host), mean_ns(untraced.device)};
-    std::vector const tables{nn::summary_table(found, clocks), nn::count_table(which.of),
-                             nn::kernel_table(found), nn::part_table(found, most),
-                             nn::bound_table(found, most)};
-    // docs: end
-    return transformer_answers{most, tables};
+    return traced_pass{nn::ledger{which.of, how}, pass.captured(), rate, mean_ns(untraced.host),
+                       mean_ns(untraced.device)};
   });
 }
 

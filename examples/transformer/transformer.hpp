@@ -2,12 +2,12 @@
 // The interface between the command line of the transformer and its kernels.
 #pragma once
 
-#include <assay/trace/table.hpp>
-#include <assay/transformer/bounds.hpp>
 #include <assay/transformer/decoder.hpp>
+#include <assay/transformer/ledger.hpp>
 #include <assay/transformer/tokens.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,14 +45,19 @@ std::vector<float> losses_of(transformer_case const& which,
 void compare_on_ranks(transformer_case const& which, std::string const& over,
                       std::vector<assay::nn::token_batch> const& batches);
 
-/// Ceilings that were measured in the run, and the tables of answers.
-struct transformer_answers {
-  assay::nn::ceilings most;
-  std::vector<assay::trace::table> tables;
+/// What is known of a case whose repetitions were traced.
+struct traced_pass {
+  assay::nn::ledger ledger;
+  std::vector<assay::nn::captured_node> captured;  ///< of its graph; none without one
+  double product_flops_per_second = 0;             ///< of large products of its precision
+  double untraced_host_ns = 0;                     ///< of a repetition, as is the next one
+  double untraced_device_ns = 0;
 };
 
-/// The answers from a trace; `copy_rate` is in bytes per second.
-transformer_answers answers_of(transformer_case const& which, int repetitions, double copy_rate);
+/// Runs a case without a trace, and then its repetitions within `record`. Traces are recorded and
+/// read by what g++ compiles: nvcc takes long over CUPTI.
+traced_pass trace_pass(transformer_case const& which, int repetitions,
+                       std::function<void(std::function<void()> const&)> const& record);
 
 /// Bytes per second of copies on device 0.
 double copy_rate();

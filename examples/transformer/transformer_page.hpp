@@ -160,9 +160,6 @@ inline markup share_answers(document const& of) {
 
 inline constexpr std::array<std::string_view, 3> phase_groups{"forward", "backward",
                                                               "loss and optimiser"};
-inline std::size_t style_of(std::string_view phase) {
-  return phase == phase_groups[0] ? 0 : phase == phase_groups[1] ? 1 : 2;
-}
 
 /// The operations with the most time as bars. Phases have a style each.
 inline markup operation_bars(document const& of, page_ids& ids) {

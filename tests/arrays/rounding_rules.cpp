@@ -1,3 +1,4 @@
+// assay-test-flags: -O1
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Right sums, products, exponentials and normalisations are within their rules, and computations

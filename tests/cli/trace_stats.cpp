@@ -8,7 +8,6 @@
 
 #include <assay/cli/gate.hpp>
 #include <assay/cli/trace_stats.hpp>
-#include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite.hpp>
 
@@ -587,7 +586,7 @@ TEST_CASE("attention in one kernel has no softmax of its own, and a trace may ho
 TEST_CASE("help lists all reports and exit codes") {
   auto const what = run({"--help"});
   CHECK(what.code == cli::ok);
-  for (auto const& each : assay::trace::reports) {
+  for (auto const& each : assay::trace::reports()) {
     CHECK_THAT(what.out, contains(std::string{each.name}));
   }
   CHECK_THAT(what.out, contains("launch_sum") && contains("2 bad input"));

@@ -10,7 +10,7 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE ${scratch})
-set(arguments "")
+set(arguments -DCMAKE_CXX_FLAGS=${cxx_flags})
 if(way STREQUAL "subdirectory")
   list(APPEND arguments -DASSAY_SOURCE=${source})
 else()

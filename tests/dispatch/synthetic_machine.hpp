@@ -85,8 +85,6 @@ class synthetic_machine final : public dispatch::bench {
         *this, found,
         {{static_cast<std::size_t>(smallest), static_cast<std::size_t>(largest)}, budget, nullptr});
   }
-  /// The factor of the drift at a moment of the calibration.
-  double drift_at(double share) const { return drift_of(share * now_); }
   /// From now on all calls take `factor` times as long in three of ten periods of this length.
   void slow_down(double factor, double period) {
     slow_ = factor;

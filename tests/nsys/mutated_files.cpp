@@ -7,7 +7,6 @@
 #include "trace/files.hpp"
 #include "trace/golden.hpp"
 
-#include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/sqlite.hpp>
 
@@ -119,8 +118,8 @@ outcome feed(std::string const& good, std::uint64_t count, std::uint64_t seed, s
       auto const trace = read(file);
       // Whatever is read can be worked with: names are there, spans have lengths that add up, and
       // every report can be made.
-      for (auto const& each : reports) { (void)each.make(trace); }
-      for (auto const& each : own_reports) { (void)each.make(trace); }
+      for (auto const& each : reports()) { (void)each.make(trace); }
+      for (auto const& each : own_reports()) { (void)each.make(trace); }
       std::int64_t sum = 0;
       for (auto const& run : trace.kernels) {
         sum += run.when.length() / 2;

@@ -3,8 +3,8 @@
 
 #include "trace/golden.hpp"
 
-#include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/reports.hpp>
+#include <assay/nsys/reports_cuda.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/report/trace_table.hpp>
 #include <assay/trace/labels.hpp>
@@ -341,7 +341,7 @@ TEST_CASE("every report is made of an empty trace, of one with all fields, and o
   model const empty;
   auto const full = everything();
   auto const random = random_model(assay::test::fresh_seed(), 60);
-  for (auto const& each : trace::reports) {
+  for (auto const& each : trace::reports()) {
     INFO(each.name);
     CHECK(each.make(empty).rows() == 0);
     CHECK(each.make(empty).name() == each.name);
@@ -362,8 +362,8 @@ TEST_CASE("a clock that was set back makes negative durations, and nothing worse
   CHECK(make_report("cuda_gpu_kern_sum", b.trace).integer(0, 1) == 100);
   auto const work = make_report("cuda_gpu_trace", b.trace);
   CHECK(work.missing(2, work.column_of("Throughput (MB/s)")));
-  for (auto const& each : trace::reports) { CHECK_NOTHROW(csv(each.name, b.trace)); }
-  for (auto const& each : trace::own_reports) { CHECK_NOTHROW(csv(each.name, b.trace)); }
+  for (auto const& each : trace::reports()) { CHECK_NOTHROW(csv(each.name, b.trace)); }
+  for (auto const& each : trace::own_reports()) { CHECK_NOTHROW(csv(each.name, b.trace)); }
 }
 
 TEST_CASE("reports of a view tell only what is in it") {

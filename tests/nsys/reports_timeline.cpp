@@ -3,12 +3,12 @@
 
 #include "trace/golden.hpp"
 
-#include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/reports_timeline.hpp>
 #include <assay/nsys/select.hpp>
 #include <assay/report/overlap_words.hpp>
 #include <assay/report/trace_table.hpp>
+#include <assay/trace/top_kernels.hpp>
 
 #include <cctype>
 #include <cstddef>
@@ -184,7 +184,7 @@ TEST_CASE("our own reports are found by name, and are made of empty and of rando
   model const empty;
   auto const full = everything();
   auto const random = random_model(assay::test::fresh_seed(), 60);
-  for (auto const& each : trace::own_reports) {
+  for (auto const& each : trace::own_reports()) {
     INFO(each.name);
     CHECK(make_report(each.name, empty).rows() == 0);
     CHECK(make_report(each.name, full).name() == each.name);

@@ -1,3 +1,4 @@
+// assay-test-flags: -O1
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Differences per step against runs whose truth is known.

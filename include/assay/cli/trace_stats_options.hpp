@@ -6,7 +6,6 @@
 #include <assay/cli/parse.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/core/concat.hpp>
-#include <assay/nsys/all_reports.hpp>
 #include <assay/nsys/answers.hpp>
 #include <assay/nsys/reports.hpp>
 #include <assay/nsys/select.hpp>
@@ -54,7 +53,7 @@ inline bool is_trace_report(std::string const& name) {
   auto const named = [&](auto const& some) {
     return std::ranges::any_of(some, [&](auto const& each) { return each.name == name; });
   };
-  return named(trace::reports) || named(trace::own_reports) || name == "range_kernels" ||
+  return named(trace::reports()) || named(trace::own_reports()) || name == "range_kernels" ||
          name == "what_if";
 }
 
@@ -125,9 +124,9 @@ struct trace_stats_options {
     app.add_option("--perfetto", perfetto, "write the trace as JSON for Perfetto")
         ->type_name("OUT.json");
     std::string known = "Reports:";
-    for (auto const& each : trace::reports) { known.append(" ").append(each.name); }
+    for (auto const& each : trace::reports()) { known.append(" ").append(each.name); }
     known += "; of assay alone:";
-    for (auto const& each : trace::own_reports) { known.append(" ").append(each.name); }
+    for (auto const& each : trace::own_reports()) { known.append(" ").append(each.name); }
     app.footer(concat(
         {known, "; what_if; with --range also range_kernels.\nExit codes: 0 done; 2 bad input; ",
          "3 a condition of --fail-if holds; 4 failed (memory, file); 5 --fail-if was asked, "

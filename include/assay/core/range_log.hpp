@@ -56,7 +56,6 @@ struct range_recording {
 class range_log {
  public:
   static constexpr std::size_t longest_name = 4000;
-  static constexpr std::uint32_t default_domain = 0;
 
   static bool on() noexcept {
     return (detail::range_watchers.load(std::memory_order_relaxed) & detail::range_recorder) != 0;

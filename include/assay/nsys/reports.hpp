@@ -6,10 +6,24 @@
 #include <assay/trace/table.hpp>
 #include <assay/trace/view.hpp>
 
+#include <span>
 #include <string_view>
 #include <vector>
 
 namespace assay::trace {
+
+/// A report: its name, and the function that makes it of some rows of a trace.
+struct report {
+  std::string_view name;
+  table (*make)(view const&);
+};
+
+/// Every report of `nsys stats` that there is, in the order in which `nsys stats` prints them;
+/// those that have a row for each event come last.
+std::span<report const> reports();
+
+/// The reports that `nsys stats` has not.
+std::span<report const> own_reports();
 
 /// The names of the reports that `nsys stats` prints by default, and of all reports that it has
 /// not.
