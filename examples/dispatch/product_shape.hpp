@@ -3,8 +3,7 @@
 /// `product_shape`: the shape of a product of matrices, and the one size that stands for it.
 #pragma once
 
-#include "../workloads/matrix_view.hpp"
-
+#include <assay/copy/matrix_view.hpp>
 #include <assay/stats/random_source.hpp>
 
 #include <algorithm>

@@ -3,8 +3,7 @@
 /// The inputs of a product of matrices, and a check of the result without computing it again.
 #pragma once
 
-#include "matrix_view.hpp"
-
+#include <assay/copy/matrix_view.hpp>
 #include <assay/core/bfloat16.hpp>
 #include <assay/core/random.hpp>
 #include <assay/host/parallel_for.hpp>

@@ -5,7 +5,8 @@
 
 #include "matmul_tiles.hpp"
 #include "tile_producer.cuh"
-#include "wgmma.cuh"
+
+#include <assay/kernel/wgmma.cuh>
 
 #include <cuda_runtime.h>
 

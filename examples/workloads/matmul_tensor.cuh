@@ -5,10 +5,10 @@
 
 #include "matmul_tiles.hpp"
 #include "tile_producer.cuh"
-#include "wgmma.cuh"
 
 #include <assay/core/bfloat16.hpp>
 #include <assay/kernel/mma.cuh>
+#include <assay/kernel/wgmma.cuh>
 
 #include <cuda_runtime.h>
 
@@ -101,28 +101,11 @@ class wgmma_core {
     for (int i = 0; i < 128; ++i) { sum_[i] = 0; }
   }
 
-  /// A slot is released once the next one's products are under way, so the tensor cores never wait
-  /// for its release. A ring of one slot has no next slot.
   template <class Ring>
   __device__ void multiply(Ring const& ring, typename Ring::position& at, int k_blocks) {
-    constexpr int pending = Ring::slots > 1 ? 1 : 0;
-    auto before = at;
-    for (int block = 0; block < k_blocks; ++block) {
-      ring.await_full(at);
-      auto const slot = kernel::shared_address(ring.slot(at));
-      start(slot + threadIdx.x / 128 * 64 * tile_a::row_bytes, slot + tile_a::bytes);
-      kernel::wgmma_wait<pending>();
-      if (pending == 0) {
-        release(ring, at);
-      } else if (block > 0) {
-        release(ring, before);
-      }
-      before = at;
-      at.advance();
-    }
-    kernel::wgmma_wait<0>();
-    kernel::wgmma_settle(sum_);
-    if (pending != 0 && k_blocks > 0) { release(ring, before); }
+    unsigned const own_rows = threadIdx.x / 128 * 64 * tile_a::row_bytes;
+    kernel::wgmma_slots(ring, at, k_blocks, sum_,
+                        [&](unsigned slot) { start(slot + own_rows, slot + tile_a::bytes); });
   }
 
   __device__ void store(bfloat16* c, std::int64_t pitch, matmul_shape shape,
@@ -149,17 +132,11 @@ class wgmma_core {
   __device__ void start(unsigned a, unsigned b) {
     auto const a_at = describe_a(a);
     auto const b_at = describe_b(b);
-    kernel::wgmma_fence();
 #pragma unroll
     for (unsigned i = 0; i < k / 16; ++i) {
       kernel::wgmma_m64n256k16(sum_, a_at + i * (a_step_bytes / 16),
                                b_at + i * (b_step_bytes / 16));
     }
-    kernel::wgmma_commit();
-  }
-  template <class Ring>
-  __device__ static void release(Ring const& ring, typename Ring::position at) {
-    if (threadIdx.x % 32 == 0) { ring.release(at); }
   }
 
   float sum_[128];

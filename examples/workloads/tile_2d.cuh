@@ -3,15 +3,10 @@
 /// Tiles of matrices into shared memory, by every copy strategy into the same layout.
 #pragma once
 
-#include "matrix_view.hpp"
-#include "tensor_map.hpp"
-#include "tile_layout.hpp"
+#include <assay/copy/matrix_view.hpp>
+#include <assay/copy/tensor_map.hpp>
+#include <assay/copy/tile_layout.hpp>
 
-#include <assay/core/ptx.cuh>
-
-#if __has_include(<cuda/__ptx/instructions/cp_async_bulk_tensor.h>)
-#include <cuda/__ptx/instructions/cp_async_bulk_tensor.h>
-#endif
 #include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 
@@ -114,18 +109,5 @@ class chunk_loader {
   int rows_left_;
   int cols_left_;
 };
-
-/// Starts bulk copies of the tile that begins at (row, col): one thread starts a copy for each
-/// panel. All copies arrive at `barrier`.
-template <class Tile>
-__device__ void start_bulk(tile_source<typename Tile::value_type> const& from, int row, int col,
-                           std::byte* tile, std::uint64_t* barrier) {
-#pragma unroll
-  for (int panel = 0; panel < Tile::panels; ++panel) {
-    std::int32_t const at[2] = {col + panel * Tile::panel_cols, row};
-    ::cuda::ptx::cp_async_bulk_tensor(::cuda::ptx::space_cluster, ::cuda::ptx::space_global,
-                                      tile + panel * Tile::panel_bytes, &from.map, at, barrier);
-  }
-}
 
 }  // namespace assay::copy

@@ -4,11 +4,12 @@
 #pragma once
 
 #include "tile_2d.cuh"
-#include "tile_ring.cuh"
 
 #include <assay/copy/bulk.hpp>
 #include <assay/copy/cp_async.hpp>
 #include <assay/copy/regular.hpp>
+#include <assay/copy/tensor_copy.cuh>
+#include <assay/copy/tile_ring.cuh>
 
 #include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
@@ -69,9 +70,9 @@ struct tile_producer<bulk<Stages>, Pair> {
         auto* const full = ring.full(at);
         ::cuda::ptx::mbarrier_arrive_expect_tx(::cuda::ptx::sem_release, ::cuda::ptx::scope_cta,
                                                ::cuda::ptx::space_shared, full, Pair::bytes);
-        start_bulk<typename Pair::a>(a, walk.a_row(), walk.a_col(), ring.slot(at), full);
-        start_bulk<typename Pair::b>(b, walk.b_row(), walk.b_col(), ring.slot(at) + Pair::a::bytes,
-                                     full);
+        start_bulk<typename Pair::a>(a.map, walk.a_row(), walk.a_col(), ring.slot(at), full);
+        start_bulk<typename Pair::b>(b.map, walk.b_row(), walk.b_col(),
+                                     ring.slot(at) + Pair::a::bytes, full);
       }
     }
   }

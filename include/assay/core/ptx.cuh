@@ -9,6 +9,7 @@
 
 #if __has_include(<cuda/__ptx/instructions/mbarrier_expect_tx.h>)  // CCCL 2.8 and later
 #include <cuda/__ptx/instructions/cp_async_bulk.h>
+#include <cuda/__ptx/instructions/cp_async_bulk_tensor.h>
 #include <cuda/__ptx/instructions/fence.h>
 #include <cuda/__ptx/instructions/get_sreg.h>
 #include <cuda/__ptx/instructions/mbarrier_arrive.h>
@@ -32,6 +33,13 @@ namespace assay::ptx {
 inline constexpr int architecture = __CUDA_ARCH__ / 10;
 #else
 inline constexpr int architecture = 0;
+#endif
+
+/// True in a pass for sm_90a, which has instructions that no other architecture has.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+inline constexpr bool is_sm_90a = true;
+#else
+inline constexpr bool is_sm_90a = false;
 #endif
 
 /// True if the phase of that parity of a barrier in shared memory is complete. From compute

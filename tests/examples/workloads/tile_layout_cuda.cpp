@@ -4,8 +4,9 @@
 /// other and against the PTX ISA's words, without a device.
 #include "catch.hpp"
 #include "workloads/matmul_tiles.hpp"
-#include "workloads/tile_layout.hpp"
-#include "workloads/wgmma_descriptor.hpp"
+
+#include <assay/copy/tile_layout.hpp>
+#include <assay/kernel/wgmma_descriptor.hpp>
 
 #include <cstdint>
 #include <map>
@@ -142,6 +143,32 @@ TEST_CASE("wgmma finds every element of A and B where loaders put it", "[kernel]
             REQUIRE(wgmma_reads(b, true, col, k) == written);
           }
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("wgmma finds both operands where their tokens lie in rows", "[kernel]") {
+  // As a product that updates weights describes them: both M-major and N-major, 64 tokens deep.
+  using dy = copy::swizzled_tile<two_bytes, 64, 128>;
+  using x = copy::swizzled_tile<two_bytes, 64, 128>;
+  unsigned const slot = 1024 + 3 * (dy::bytes + x::bytes);
+  for (unsigned step = 0; step < 4; ++step) {
+    auto const read = [&](unsigned tile, unsigned panel, unsigned mn, unsigned k) {
+      return wgmma_reads(kernel::wgmma_descriptor(tile, panel, 1024) + step * 128, true, mn, k);
+    };
+    for (unsigned k = 0; k < 16; ++k) {
+      auto const token = static_cast<int>(step * 16 + k);
+      for (unsigned row = 0; row < 128; ++row) {
+        // Each band of 64 rows has a descriptor of its own.
+        auto const band = slot + row / 64 * static_cast<unsigned>(dy::panel_bytes);
+        REQUIRE(read(band, static_cast<unsigned>(dy::panel_bytes), row % 64, k) ==
+                slot + static_cast<unsigned>(dy::offset(token, static_cast<int>(row))));
+      }
+      unsigned const second = slot + static_cast<unsigned>(dy::bytes);
+      for (unsigned col = 0; col < 128; ++col) {
+        REQUIRE(read(second, static_cast<unsigned>(x::panel_bytes), col, k) ==
+                second + static_cast<unsigned>(x::offset(token, static_cast<int>(col))));
       }
     }
   }

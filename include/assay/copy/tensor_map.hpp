@@ -3,8 +3,7 @@
 /// Tensor maps: the description of a matrix for the tensor memory accelerator.
 #pragma once
 
-#include "matrix_view.hpp"
-
+#include <assay/copy/matrix_view.hpp>
 #include <assay/core/bfloat16.hpp>
 #include <assay/core/driver_call.hpp>
 #include <assay/core/error.hpp>

@@ -5,7 +5,9 @@
 /// Nothing here may be instantiated in a pass without them: see `has_wgmma`.
 #pragma once
 
-#include "wgmma_descriptor.hpp"
+#include <assay/core/ptx.cuh>
+#include <assay/kernel/mma.cuh>
+#include <assay/kernel/wgmma_descriptor.hpp>
 
 #include <cuda_runtime.h>
 
@@ -14,11 +16,7 @@
 namespace assay::kernel {
 
 /// True in a pass for sm_90a, the only architecture with `wgmma` and this `setmaxnreg`.
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-inline constexpr bool has_wgmma = true;
-#else
-inline constexpr bool has_wgmma = false;
-#endif
+inline constexpr bool has_wgmma = ptx::is_sm_90a;
 
 /// Before the first `wgmma` and after registers of its accumulator were written otherwise (PTX ISA,
 /// "wgmma.fence").
@@ -93,6 +91,61 @@ __device__ void wgmma_m64n256k16(float (&d)[128], std::uint64_t a, std::uint64_t
         "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]),
         "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
       : "l"(a), "l"(b));
+}
+
+/// d += a x b, 64 x 128 with 16 values of k, by a warpgroup: a M-major, b N-major.
+template <class = void>
+__device__ void wgmma_m64n128k16_m_major(float (&d)[64], std::uint64_t a, std::uint64_t b) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "
+      "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
+      "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, "
+      "%53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+      "%64, %65, 1, 1, 1, 1, 1;"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
+        "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
+        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
+        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
+        "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
+        "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
+        "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
+        "+f"(d[63])
+      : "l"(a), "l"(b));
+}
+
+/// The products of the next `count` slots of a ring, by a warpgroup: `start(slot)` starts those of
+/// the slot at an address.
+///
+/// A slot is released once the next one's products are under way, so the tensor cores never wait
+/// for its release. A ring of one slot has no next slot.
+template <class Ring, int Count, class Start>
+__device__ void wgmma_slots(Ring const& ring, typename Ring::position& at, int count,
+                            float (&sum)[Count], Start const& start) {
+  constexpr int pending = Ring::slots > 1 ? 1 : 0;
+  auto const release = [&ring](typename Ring::position done) {
+    if (threadIdx.x % 32 == 0) { ring.release(done); }
+  };
+  auto before = at;
+  for (int i = 0; i < count; ++i) {
+    ring.await_full(at);
+    wgmma_fence();
+    start(shared_address(ring.slot(at)));
+    wgmma_commit();
+    wgmma_wait<pending>();
+    if (pending == 0) {
+      release(at);
+    } else if (i > 0) {
+      release(before);
+    }
+    before = at;
+    at.advance();
+  }
+  wgmma_wait<0>();
+  wgmma_settle(sum);
+  if (pending != 0 && count > 0) { release(before); }
 }
 
 }  // namespace assay::kernel
