@@ -4,6 +4,7 @@
 // bfloat16 peak of an H100 or H200.
 // assay-uses: cupti cli
 // assay-links: cublas
+// assay-architectures: 90a
 // assay-test-args: --size tiny --context 24 --repetitions 2 --submission sequential,graph --answers
 #include "transformer.hpp"
 
