@@ -8,6 +8,7 @@
 #include <assay/nn/attention.hpp>
 #include <assay/nn/masked_softmax.hpp>
 #include <assay/nn/product.hpp>
+#include <assay/nn/rope.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -107,6 +108,35 @@ TEST_CASE("the gradients of attention, with queries, keys and values beside each
   }
 }
 
+TEST_CASE("the gradient of attention on queries and keys that were turned", "[nn]") {
+  auto const seed = test::fresh_seed();
+  INFO("seed " << seed);
+  nn::attention_shape const shape{.batch = 2, .context = 5, .heads = 3, .head_size = 6};
+  auto const n = shape.elements(), width = shape.width(), stride = 3 * width;
+  auto packed = random_numbers(3 * n, seed);
+  auto const weight = random_numbers(n, seed + 1);
+  auto const turns = nn::rope_table<double>(shape.context, shape.head_size);
+  nn::rope const turn{2, 5, 2 * 3, 6, false, stride};  // of queries and keys
+  auto turned = packed;
+  numbers out(n), logarithms(shape.rows());
+  auto const part = [&](numbers& of, std::size_t i) { return rows{&of[i * width], stride}; };
+  rows const o{out.data(), width};
+  auto const value = [&] {
+    turned = packed;
+    turn(turns, std::span{turned}.first(turn.extent()));
+    nn::fused_attention{shape}(part(turned, 0), part(turned, 1), part(turned, 2), o,
+                               std::span{logarithms});
+    return dot(weight, out);
+  };
+  value();
+  auto gradient = poisoned_numbers(packed.size());
+  nn::head_rows<double const> const d_o{weight.data(), width};
+  nn::turned_attention_gradient{shape}(part(turned, 0), part(turned, 1), part(turned, 2), o,
+                                       logarithms, d_o, part(gradient, 0), part(gradient, 1),
+                                       part(gradient, 2), turns);
+  CHECK(derivative_error(value, packed, gradient, seed + 2) <= 1e-6);
+}
+
 TEST_CASE("costs of attention, counted by hand for 3 positions of 2 heads of 4", "[nn]") {
   nn::attention_shape const shape{.batch = 5, .context = 3, .heads = 2, .head_size = 4};
   CHECK(shape.kept() == 60);
@@ -118,6 +148,10 @@ TEST_CASE("costs of attention, counted by hand for 3 positions of 2 heads of 4",
   CHECK(backward.bytes_read == 5 * 2 * 120 + 4 * 30);
   CHECK(backward.bytes_written == 3 * 2 * 120);
   CHECK(backward.flops == 60 * (40 + 6));
+  auto const turned = nn::turned_attention_gradient{shape}.cost();
+  CHECK(turned.bytes_read == backward.bytes_read + 4 * 3 * 4);
+  CHECK(turned.bytes_written == backward.bytes_written);
+  CHECK(turned.flops == backward.flops + 2 * 3 * 120);
   numbers x(120), logarithms(29);
   CHECK_THAT(message_of([&] {
                nn::fused_attention{shape}(rows{x.data(), 8}, rows{x.data(), 8}, rows{x.data(), 8},

@@ -214,6 +214,75 @@ TEST_CASE("fused attention and its gradients on a device", "[nn]") {
   }
 }
 
+namespace {
+
+/// Gradients of queries and keys before a turn, from those behind it: `bounds` become theirs. The
+/// two of a pair are sums of two products, rounded three times.
+void turn_back(problem const& of, numbers const& turns, bounded& bounds) {
+  auto const& shape = of.shape;
+  auto& [wanted, allowed] = bounds;
+  for (std::size_t i = 0; i < wanted.size(); i += 2) {
+    auto const column = i % of.packed;
+    if (column >= 2 * shape.width()) { continue; }
+    auto const position = i / of.packed % shape.context;
+    auto const* const turn = &turns[position * shape.head_size + column % shape.head_size];
+    // The sums are in float32: they are not rounded to bf16 before the turn.
+    auto const error = [&](std::size_t at) {
+      return allowed[at] / second_order - bfloat16_unit * std::abs(wanted[at]);
+    };
+    auto const c = turn[0], s = turn[1], x = wanted[i], y = wanted[i + 1];
+    auto const both = [&](double by, double and_by) {
+      return second_order * (std::abs(by) * (error(i) + 3 * step * std::abs(x)) +
+                             std::abs(and_by) * (error(i + 1) + 3 * step * std::abs(y)));
+    };
+    auto const of_x = both(c, s), of_y = both(s, c);
+    wanted[i] = c * x + s * y;
+    wanted[i + 1] = c * y - s * x;
+    allowed[i] = of_x;
+    allowed[i + 1] = of_y;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the gradient of fused attention on queries and keys that were turned", "[nn]") {
+  for (std::size_t const size : {64, 80, 128}) {
+    INFO("head size " << size);
+    auto const factory = [size](setup& make, std::size_t context) {
+      nn::attention_shape const shape{
+          .batch = 2, .context = context, .heads = 3, .head_size = size};
+      make.finite().align(16);
+      auto const qkv = make.random<bfloat16>(3 * shape.elements(), {-2, 2});
+      auto const d_o = make.random<bfloat16>(shape.elements());
+      auto const turns = make.random<float>(context * size);  // no turns, but as linear
+      problem const of{shape, wide(qkv), wide(d_o)};
+      auto const o = make.scratch<bfloat16>(of.positions() * of.gapped);
+      auto const logarithms = make.scratch<float>(shape.rows());
+      auto const d_qkv = make.output<bfloat16>(qkv.size());
+      auto const scratch =
+          make.scratch<float>(nn::fused_attention_scratch_bytes(shape) / sizeof(float));
+      backward_reference backward{of, forward_reference{of}};
+      turn_back(of, wide(turns), backward.d_qkv);
+      expect_within(make, d_qkv, backward.d_qkv.wanted, backward.d_qkv.allowed);
+      return [=, packed = of.packed, gapped = of.gapped](cudaStream_t on) {
+        using rows = nn::head_rows<bfloat16>;
+        auto const part = [&](auto in, std::size_t i) {
+          return rows{in.data() + i * shape.width(), packed};
+        };
+        rows const out{o.data(), gapped};
+        enqueue(on, nn::fused_attention{shape}, part(qkv, 0), part(qkv, 1), part(qkv, 2), out,
+                span_of(logarithms));
+        enqueue(on, nn::turned_attention_gradient{shape}, part(qkv, 0), part(qkv, 1), part(qkv, 2),
+                out, span_of(logarithms), rows{d_o.data(), shape.width()}, part(d_qkv, 0),
+                part(d_qkv, 1), part(d_qkv, 2), span_of(turns), span_of(scratch));
+      };
+    };
+    auto const seen =
+        verify(factory, {.seed = test::fresh_seed(), .only = test::small_sizes({1, 17, 129}, 129)});
+    REQUIRE(seen);
+  }
+}
+
 TEST_CASE("fused attention refuses shapes and strides", "[nn]") {
   stream const on{on::device{0}};
   nn::attention_shape const shape{.batch = 1, .context = 4, .heads = 2, .head_size = 64};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/nn/operation.hpp>
+#include <assay/nn/rope.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -183,6 +184,38 @@ struct fused_attention_gradient {
         detail::add_multiple(scale * ds, query, shape.at(d_k, b, j, h));
       }
     });
+  }
+};
+
+/// `fused_attention_gradient` of queries and keys that `rope` has turned: the gradients are of
+/// queries and keys before that.
+struct turned_attention_gradient {
+  static constexpr std::string_view name = "turned_attention_gradient";
+  attention_shape shape{};
+
+  fused_attention_gradient plain() const { return {shape}; }
+  /// Of an array of gradients that lie so many elements apart.
+  rope turn(std::size_t stride) const {
+    return {shape.batch, shape.context, shape.heads, shape.head_size, true, stride};
+  }
+  /// The turns read their table alone: gradients are on their way out.
+  traffic cost(double narrow = 1) const {
+    auto made = plain().cost(narrow);
+    made.bytes_read += detail::float_bytes * detail::product_of(shape.context, shape.head_size);
+    made.flops += 2 * turn(shape.width()).cost(narrow).flops;
+    return made;
+  }
+
+  /// turns: `rope_table`
+  template <class Real>
+  void operator()(in_rows<Real> q, in_rows<Real> k, in_rows<Real> v, in_rows<Real> o,
+                  in<Real> logarithms, in_rows<Real> d_o, head_rows<Real> d_q, head_rows<Real> d_k,
+                  head_rows<Real> d_v, in<Real> turns) const {
+    plain()(q, k, v, o, logarithms, d_o, d_q, d_k, d_v);
+    for (auto const& of : {d_q, d_k}) {
+      auto const op = turn(of.stride);
+      op(turns, std::span<Real>{of.first, op.extent()});
+    }
   }
 };
 

@@ -6,7 +6,7 @@
 #include <assay/core/ptx.cuh>
 #include <assay/kernel/launch.cuh>
 #include <assay/nn/attention.hpp>
-#include <assay/nn/warp_products.cuh>
+#include <assay/nn/warpgroup_products.cuh>
 
 #include <cmath>
 #include <cstddef>
@@ -82,10 +82,15 @@ inline attention_size size_of(attention_shape const& shape) {
           static_cast<int>(shape.head_size), static_cast<float>(shape.scale())};
 }
 
-/// Launches a kernel with a block for each head and `rows` positions.
+/// The blocks of a head, each with `rows` positions.
+inline std::size_t blocks_of(attention_shape const& shape, std::size_t rows) {
+  return (shape.context + rows - 1) / rows;
+}
+
+/// Launches a kernel with so many blocks for each head.
 template <class... Parameters>
 void launch_attention(void (*kernel)(Parameters...), int threads, std::size_t shared_bytes,
-                      int rows, attention_shape const& shape, ::cuda::stream_ref stream,
+                      std::size_t blocks, attention_shape const& shape, ::cuda::stream_ref stream,
                       std::type_identity_t<Parameters>... arguments) {
   auto const place = current_device();
   if (kernel::kernel_attributes(kernel, place).capability < 80) {
@@ -94,9 +99,7 @@ void launch_attention(void (*kernel)(Parameters...), int threads, std::size_t sh
                                 "newer, or use naive attention");
   }
   kernel::set_max_dynamic_shared_memory(kernel, place, shared_bytes);
-  auto const step = static_cast<std::size_t>(rows);
-  dim3 const grid(static_cast<unsigned>(shape.batch * shape.heads),
-                  static_cast<unsigned>((shape.context + step - 1) / step));
+  dim3 const grid(static_cast<unsigned>(shape.batch * shape.heads), static_cast<unsigned>(blocks));
   kernel::launch(kernel, grid, dim3(static_cast<unsigned>(threads)), shared_bytes, stream,
                  arguments...);
 }
@@ -108,6 +111,7 @@ void launch_attention(void (*kernel)(Parameters...), int threads, std::size_t sh
 template <int HeadSize>
 struct forward_tiles {
   static constexpr int head_size = HeadSize;
+  using products = detail::products_of<HeadSize>;
   static constexpr int threads = 128;
   static constexpr int warp_queries = 16;
   static constexpr int queries = threads / 32 * warp_queries;
@@ -115,13 +119,14 @@ struct forward_tiles {
   using query_tile = detail::row_tile<queries, HeadSize>;
   using key_tile = detail::row_tile<keys, HeadSize>;
   static constexpr int slot_bytes = 2 * key_tile::bytes;
-  static constexpr int shared_bytes = query_tile::bytes + 2 * slot_bytes;
+  static constexpr int shared_bytes = detail::swizzle_bytes + query_tile::bytes + 2 * slot_bytes;
 };
 
 /// A warp's rows of the output while keys and values pass by: the sums so far belong to the largest
 /// score so far, and shrink whenever a larger one comes.
 template <class Tiles>
 class forward_rows {
+  using products = typename Tiles::products;
   using tile = typename Tiles::key_tile;
 
  public:
@@ -136,10 +141,9 @@ class forward_rows {
   /// Keys and values lie behind each other in the slot. The first tile has key 0, which all
   /// queries see, so no later one can find a row without a largest score.
   __device__ void take(std::byte const* slot, int first_key) {
-    if (first_key >= first_query_ + Tiles::warp_queries) { return; }
     float score[Tiles::keys / 8][4];
-    detail::clear(score);
-    detail::multiply_transposed<tile>(score, queries_, slot, 0);
+    products::template start_transposed<tile>(score, queries_, slot, 0);
+    products::template await<0>(score);
     if (first_key + Tiles::keys - 1 > first_query_) {
       detail::for_each_sum(score, [&](float& s, detail::place_of_sum at) {
         if (first_key + at.column > first_query_ + at.row) { s = -INFINITY; }
@@ -150,7 +154,8 @@ class forward_rows {
       s = detail::power_of_two(s * scale_ - largest_[at.half]);
       sum_[at.half] += s;
     });
-    detail::multiply<tile>(out_, score, slot + tile::bytes, 0);
+    products::template start<tile>(out_, score, slot + tile::bytes, 0);
+    products::template await<0>(out_);
   }
 
   /// `to` and `logarithms` begin at the first of the block's `rows` queries. The query tile is the
@@ -197,7 +202,7 @@ class forward_rows {
   int first_;  ///< the warp's first row in the block
   int first_query_;
   float scale_;  ///< of scores that are exponents of 2
-  detail::rows_in_registers<typename Tiles::query_tile> queries_;
+  typename products::template kept_rows<typename Tiles::query_tile> queries_;
   float out_[Tiles::head_size / 8][4];
   float largest_[2] = {-INFINITY, -INFINITY};
   float sum_[2] = {0, 0};  ///< each lane's part
@@ -207,7 +212,7 @@ namespace kernels {
 
 /// A block for each head and `Tiles::queries` positions; those with most keys begin first.
 template <class Tiles>
-__global__ void __launch_bounds__(Tiles::threads, 1)
+__global__ void __launch_bounds__(Tiles::threads, Tiles::products::forward_blocks)
     attention_forward(detail::attention_size size, head_rows<bfloat16 const> q,
                       head_rows<bfloat16 const> k, head_rows<bfloat16 const> v,
                       head_rows<bfloat16> o, float* logarithms) {
@@ -217,7 +222,7 @@ __global__ void __launch_bounds__(Tiles::threads, 1)
     int const first = static_cast<int>(gridDim.y - 1 - blockIdx.y) * Tiles::queries;
     int const rows = min(Tiles::queries, size.context - first);
     int const tiles = (first + rows + Tiles::keys - 1) / Tiles::keys;
-    auto* const shared = kernel::dynamic_shared();
+    auto* const shared = detail::swizzle_aligned(kernel::dynamic_shared());
     auto const slot = [&](int i) {
       return shared + Tiles::query_tile::bytes + i % 2 * Tiles::slot_bytes;
     };
@@ -236,10 +241,12 @@ __global__ void __launch_bounds__(Tiles::threads, 1)
     forward_rows<Tiles> out{shared, first, size.scale};
     for (int i = 0; i < tiles; ++i) {
       __pipeline_wait_prior(0);
+      Tiles::products::settle_copies();
       __syncthreads();  // all have the tile, and have left the slot that is filled now
       start(i + 1);
       out.take(slot(i), i * Tiles::keys);
     }
+    __syncthreads();  // all have left the tile of queries
     auto const row = static_cast<std::int64_t>(blockIdx.x) * size.context + first;
     out.store(head.at(o, first), static_cast<int>(o.stride), logarithms + row, rows, shared);
   }
@@ -260,8 +267,8 @@ inline void enqueue(::cuda::stream_ref stream, fused_attention const& op,
   auto const launch = [&]<int HeadSize>() {
     using tiles = forward_tiles<HeadSize>;
     detail::launch_attention(kernels::attention_forward<tiles>, tiles::threads, tiles::shared_bytes,
-                             tiles::queries, shape, stream, detail::size_of(shape), q, k, v, o,
-                             logarithms.data());
+                             detail::blocks_of(shape, tiles::queries), shape, stream,
+                             detail::size_of(shape), q, k, v, o, logarithms.data());
   };
   detail::with_head_size(shape.head_size, launch);
 }

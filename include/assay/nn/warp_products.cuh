@@ -19,46 +19,69 @@
 
 namespace assay::nn::detail {
 
-/// `Rows` rows of `Cols` elements of bf16, in chunks of 16 bytes.
+/// `Rows` rows of `Cols` elements of bf16, in chunks of 16 bytes: panels of 64 elements behind each
+/// other, then one of 16 if there is a rest.
 ///
-/// Eight rows, from a multiple of eight on, have the same chunk in different banks. Rows of whole
-/// 128 bytes would all have it in one place, so their chunks are permuted by three bits of the row.
-/// Rows of 160 bytes have it in one place with the fourth row behind, so every other four rows
-/// exchange neighbouring chunks.
+/// Eight rows, from a multiple of eight on, have the same chunk in different banks: in rows of 128
+/// bytes chunks are permuted by three bits of the row, and in rows of 32 bytes every other four
+/// rows exchange theirs. `wgmma` reads such panels, as those of 128 and 32 bytes (PTX ISA,
+/// "Swizzling modes").
 template <int Rows, int Cols>
 struct row_tile {
   static constexpr int rows = Rows;
   static constexpr int cols = Cols;
   static constexpr int in_chunk = 8;
   static constexpr int chunks = Cols / in_chunk;
-  static constexpr int row_bytes = 2 * Cols;
-  static constexpr int bytes = Rows * row_bytes;
-  static_assert(Rows % 16 == 0 && (Cols % 64 == 0 || Cols % 32 == 16));
+  static constexpr int panels = Cols / 64;
+  static constexpr bool has_rest = Cols % 64 != 0;
+  static constexpr int panel_row_bytes = 128;
+  static constexpr int rest_row_bytes = 32;
+  static constexpr int panel_bytes = Rows * panel_row_bytes;
+  static constexpr int bytes = panels * panel_bytes + (has_rest ? Rows * rest_row_bytes : 0);
+  static_assert(Rows % 16 == 0 && (Cols % 64 == 0 || Cols % 64 == 16));
 
+  /// Where a chunk of a row of a panel is, or of the rest.
+  template <int Chunks>
+  __host__ __device__ static constexpr int offset_in(int row, int chunk) {
+    return (row * Chunks + (Chunks == 8 ? chunk ^ (row & 7) : chunk ^ (row >> 2 & 1))) * 16;
+  }
   __host__ __device__ static constexpr int offset(int row, int chunk) {
-    int const moved = Cols % 64 == 0 ? chunk ^ (row & 7) : chunk ^ (row >> 2 & 1);
-    return row * row_bytes + moved * 16;
+    int const panel = chunks > 8 ? chunk / 8 : 0;
+    return panel * panel_bytes +
+           (panel < panels ? offset_in<8>(row, chunk % 8) : offset_in<2>(row, chunk % 8));
   }
 };
 
 /// The lane of a thread in a block whose threads are numbered by x alone.
 __device__ inline int lane_of_warp() { return static_cast<int>(threadIdx.x % 32); }
 
+/// Starts asynchronous copies of a panel of `Chunks` chunks, as `start_rows` says.
+template <class Tile, int Threads, int Chunks>
+__device__ void start_panel(std::byte* panel, bfloat16 const* from, int stride, int rows) {
+  constexpr int at_once = Threads / Chunks;  // rows, all permuted alike
+  static_assert(at_once % 8 == 0 && Tile::rows % at_once == 0);
+  int const row = static_cast<int>(threadIdx.x) / Chunks;
+  int const chunk = static_cast<int>(threadIdx.x) % Chunks;
+  panel += Tile::template offset_in<Chunks>(row, chunk);
+  from += row * stride + chunk * Tile::in_chunk;
+#pragma unroll
+  for (int i = 0; i < Tile::rows; i += at_once) {
+    auto const zeros = row + i < rows ? 0U : 16U;
+    __pipeline_memcpy_async(panel + i * Chunks * 16, from + i * stride, 16, zeros);
+  }
+}
+
 /// Starts asynchronous copies of a tile's rows by `Threads` threads. Rows are `stride` elements
 /// apart. From `rows` on they become zero.
 template <class Tile, int Threads>
 __device__ void start_rows(std::byte* tile, bfloat16 const* from, int stride, int rows) {
-  static_assert(Tile::rows * Tile::chunks % Threads == 0);
 #pragma unroll
-  for (int i = 0; i < Tile::rows * Tile::chunks / Threads; ++i) {
-    int const at = i * Threads + static_cast<int>(threadIdx.x);
-    int const row = at / Tile::chunks, chunk = at % Tile::chunks;
-    auto* const to = tile + Tile::offset(row, chunk);
-    if (row < rows) {
-      __pipeline_memcpy_async(to, from + (row * stride + chunk * Tile::in_chunk), 16);
-    } else {
-      *reinterpret_cast<uint4*>(to) = uint4{};
-    }
+  for (int i = 0; i < Tile::panels; ++i) {
+    start_panel<Tile, Threads, 8>(tile + i * Tile::panel_bytes, from + i * 64, stride, rows);
+  }
+  if constexpr (Tile::has_rest) {
+    start_panel<Tile, Threads, 2>(tile + Tile::panels * Tile::panel_bytes, from + Tile::panels * 64,
+                                  stride, rows);
   }
 }
 

@@ -25,7 +25,7 @@ inline double ns_at(double amount, double per_second) {
 }
 inline bool multiplies(std::string_view operation) {
   return operation == product::name || operation == weight_updates::name ||
-         operation == fused_attention::name || operation == fused_attention_gradient::name;
+         operation == fused_attention::name || operation == turned_attention_gradient::name;
 }
 /// The operations that share a kind of bound.
 inline std::string_view group_of(part_time const& of) {

@@ -64,7 +64,7 @@ class device_runner {
     if constexpr (std::same_as<Operation, product>) {
       products_.enqueue(stream_, what, arguments...);
     } else if constexpr (std::same_as<Operation, rms_norm_gradient> ||
-                         std::same_as<Operation, fused_attention_gradient>) {
+                         std::same_as<Operation, turned_attention_gradient>) {
       enqueue(stream_, what, arguments..., scratch_);
     } else if constexpr (std::same_as<Operation, adamw_update>) {
       enqueue(stream_, what, arguments..., factors_);
