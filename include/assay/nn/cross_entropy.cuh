@@ -45,11 +45,12 @@ __global__ void cross_entropy_rows(int vocabulary, token const* targets, T* logi
     losses[blockIdx.x] = logf(sum) + largest - of_target[0];
   }
   __syncthreads();
+  // Divisions for each element would take longer than its bytes.
+  float const share = 1.0F / gridDim.x, factor = share / sum;
   for (int c = threadIdx.x * Width; c < vocabulary; c += Threads * Width) {
     load(row + c, x);
     for (int i = 0; i < Width; ++i) {
-      float const wanted = c + i == target ? 1.0F : 0.0F;
-      x[i] = (expf(x[i] - largest) / sum - wanted) / gridDim.x;
+      x[i] = expf(x[i] - largest) * factor - (c + i == target ? share : 0.0F);
     }
     store(row + c, x);
   }
