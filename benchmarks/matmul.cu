@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay-links: cublas cublasLt
 // assay-architectures: 90a
+// assay-grouped: no, since its options have the name of another file's
 // What share of the vendor's library does C = A x B at 4096^3 reach, by which copy strategy and how
 // many stages? float beside cuBLAS in pedantic mode (no TF32), bfloat16 beside the best of the
 // algorithms that cuBLASLt proposes, all in the same run on the same buffers.

@@ -125,7 +125,8 @@ option(ASSAY_GROUP_TESTS "Compile up to 40 tests that g++ compiles as one progra
 # Puts a file into a unit with others, since compilers take longer over the headers of a file than over its own
 # text. A unit has all headers first, then up to `size` files, each in a namespace of its own, and last at most
 # one file that adds to namespace assay, in no other namespace. Files of one unit have the same `key`. A program
-# selects tests by the names of their files, so these differ in a unit; the key `device` makes no program.
+# selects tests by the names of their files, so these differ in a unit; a key that begins with `device` makes no
+# program.
 # `variable` gets the unit's target, `made` whether this call made it by `command(TARGET UNIT)`.
 function(assay_group variable made file key size command)
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE path)
@@ -138,7 +139,7 @@ function(assay_group variable made file key size command)
     get_target_property(files ${each} ASSAY_FILES)
     get_target_property(last ${each} ASSAY_LAST)
     list(LENGTH files count)
-    if(NOT group AND (key STREQUAL "device" OR NOT name IN_LIST names)
+    if(NOT group AND (key MATCHES "^device" OR NOT name IN_LIST names)
        AND ((opens AND NOT last) OR (NOT opens AND count LESS size)))
       set(group ${each})
     endif()
@@ -183,21 +184,22 @@ endfunction()
 # compiler; of others the device code alone, in 40 % of an object's time. What the host compiler alone warns of
 # shows where the file is built for a GPU that is there. Up to five files are one unit, since more of them save
 # nothing. `variable` has the name of the file's target, and gets the unit's.
-# A file is a unit of its own, by its own name, where it has flags, an architecture or include directories of
-# its own, where the build wrote it, and where it is marked `// assay-grouped: no`.
+# Files of one architecture share units. A file is a unit of its own, by its own name, where it has flags or
+# include directories of its own, where the build wrote it, and where it is marked `// assay-grouped: no`.
 function(assay_check_device_code variable file)
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE path)
   set(own "")
-  foreach(marker IN ITEMS assay-grouped assay-architectures assay-test-flags assay-may-use)
+  foreach(marker IN ITEMS assay-grouped assay-test-flags assay-may-use)
     assay_marker(${path} ${marker} words)
     list(APPEND own ${words})
   endforeach()
+  assay_marker(${path} assay-architectures architectures)
   assay_marker(${path} assay-uses packages)
   if(own OR "rmm" IN_LIST packages OR IS_ABSOLUTE "${file}")
     assay_add_checked(${${variable}} ${file})
     return()
   endif()
-  assay_group(group made ${file} device 4 assay_add_checked)
+  assay_group(group made ${file} "device ${architectures}" 4 assay_add_checked)
   set(${variable} ${group} PARENT_SCOPE)
 endfunction()
 
