@@ -39,13 +39,6 @@ struct row_shape {
              static_cast<unsigned>(std::max<std::size_t>(1, (groups + threads - 1) / threads))) {}
 };
 
-/// Whole warps, at most `most` threads, that share the groups of elements of a row evenly.
-inline unsigned threads_of_row(std::size_t groups, std::size_t most = 512) {
-  auto const turns = std::max<std::size_t>(1, (groups + most - 1) / most);
-  auto const threads = (groups + turns - 1) / turns;
-  return static_cast<unsigned>((threads + 31) / 32 * 32);
-}
-
 namespace kernels {
 
 template <int Width>
@@ -120,31 +113,6 @@ __device__ T warp_maximum(T mine) {
     mine = fmaxf(mine, __shfl_xor_sync(~0U, mine, apart));
   }
   return mine;
-}
-
-/// The columns of a thread where a block goes through rows: `Width` each from `first`, from `first
-/// + step` and so on to `last`, which is below `first` where a thread has none. A kernel that goes
-/// back from `last` still has those of `last` in registers.
-template <int Width>
-struct thread_columns {
-  int step, first, last;
-  __device__ explicit thread_columns(int width)
-      : step(static_cast<int>(blockDim.x) * Width), first(static_cast<int>(threadIdx.x) * Width) {
-    last = first < width ? first + (width - 1 - first) / step * step : first - step;
-  }
-};
-
-/// The sum over the threads of a block with the same `threadIdx.y`, which are whole warps, in each
-/// of them, always in the same order. `held` may be taken again behind the next barrier of the
-/// block.
-inline __device__ float line_sum(float mine, float (&held)[32]) {
-  unsigned const warps = blockDim.x / 32, first = threadIdx.y * warps;
-  mine = warp_sum(mine);
-  if (threadIdx.x % 32 == 0) { held[first + threadIdx.x / 32] = mine; }
-  __syncthreads();
-  float sum = 0;
-  for (unsigned w = 0; w < warps; ++w) { sum += held[first + w]; }
-  return sum;
 }
 
 }  // namespace kernels
