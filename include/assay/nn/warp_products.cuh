@@ -22,10 +22,9 @@ namespace assay::nn::detail {
 /// `Rows` rows of `Cols` elements of bf16, in chunks of 16 bytes: panels of 64 elements behind each
 /// other, then one of 16 if there is a rest.
 ///
-/// Eight rows, from a multiple of eight on, have the same chunk in different banks: in rows of 128
-/// bytes chunks are permuted by three bits of the row, and in rows of 32 bytes every other four
-/// rows exchange theirs. `wgmma` reads such panels, as those of 128 and 32 bytes (PTX ISA,
-/// "Swizzling modes").
+/// A chunk lies in other banks in each of eight rows. In rows of 128 bytes, three bits of the row
+/// permute the chunks. In rows of 32 bytes, every other group of four rows exchanges its chunks.
+/// `wgmma` reads such panels, as its modes of 128 and 32 bytes (PTX ISA, "Swizzling modes").
 template <int Rows, int Cols>
 struct row_tile {
   static constexpr int rows = Rows;

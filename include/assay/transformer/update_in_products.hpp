@@ -25,8 +25,8 @@ struct trained_weights {
 };
 
 /// Runs the operations of a backward pass, but holds products of weights back and runs them with
-/// their updates: those of a layer together, or of a block, as one weight may have too few tiles
-/// for a device.
+/// their updates. The products of a layer, or of a block, run together, since one weight may have
+/// too few tiles for a device.
 template <class Run, class Real, class Narrow>
 class products_with_updates {
  public:
