@@ -2,8 +2,9 @@
 """How often does `assay_compare --nvbench OLD NEW` call equal builds different, and how long does a state take?
 
 OLD and NEW are two builds of one benchmark of nvbench. Each GPU of CUDA_VISIBLE_DEVICES, or of the machine, has a worker
-that compares all states again and again. After --seconds it keeps the states that are done. The answers join --json, so
-further calls add to it. Predicts: at most 9 false of 100 states, at most 10 s a state.
+that compares all states again and again. After --seconds it keeps the states that are done, without a time, since their
+runs were also for the states that are not. The answers join --json, so further calls add to it. Predicts: at most 9
+false of 100 states, at most 10 s a state.
 
   python3 benchmarks/nvbench_equal.py assay_compare ./old ./new --seconds 150 --json nvbench_equal.json
 """
@@ -41,15 +42,16 @@ def compared(options, device, limit):
         except subprocess.TimeoutExpired:
             running.send_signal(signal.SIGINT)  # the states before are written
             output = running.communicate()[0]
-        seconds = time.monotonic() - begin
+        seconds, cut_off = time.monotonic() - begin, running.returncode == 4
         found = [json.loads(each.read_text()) for each in sorted(pathlib.Path(folder).glob("*.json"))]
-        if running.returncode not in (0, 4) or (running.returncode == 4 and seconds < limit):
+        if running.returncode not in (0, 4) or (cut_off and seconds < limit):
             sys.exit(f"exit code {running.returncode}\n{output}")
         rows = []
         for each in found:
             first = next(finding for finding in each["findings"] if finding["primary"])
             if not each["failure"]:
-                rows.append({"state": each["title"].split(": ")[0], "epochs": each["epochs"], "seconds": seconds / len(found),
+                rows.append({"state": each["title"].split(": ")[0], "epochs": each["epochs"],
+                             "seconds": None if cut_off else seconds / len(found),
                              **{name: first[name] for name in ("verdict", "ratio", "low", "high", "reason") if name in first}})
         return rows, found[0]["environment"] if found else {}
 
@@ -79,9 +81,9 @@ def main():
     if not rows:
         sys.exit("no comparison ended in time: give more --seconds")
     verdicts = collections.Counter(each["verdict"] for each in rows)
-    seconds = [each["seconds"] for each in rows]
+    seconds = [each["seconds"] for each in rows if each["seconds"] is not None]
     figures = {"equal": {"states": len(rows), "false": verdicts["FASTER"] + verdicts["SLOWER"], "verdicts": dict(verdicts),
-                         "mean_seconds": sum(seconds) / len(seconds), "max_seconds": max(seconds)}, "rows": rows}
+                         "mean_seconds": sum(seconds) / len(seconds) if seconds else None, "max_seconds": max(seconds, default=None)}, "rows": rows}
     print(json.dumps(figures["equal"], indent=1))
     options.json.write_text(json.dumps(
         {"schema": "assay.benchmark", "schema_version": 1, "benchmark": "nvbench_equal",

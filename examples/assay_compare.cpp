@@ -29,7 +29,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <iostream>
@@ -61,7 +60,7 @@ struct compare_request {
   std::string metric_unit = "s", metric_better = "lower";
   bool of_nvbench = false;
   std::vector<std::string> benchmarks, axes;
-  std::string nvbench_options = "--min-samples 10 --timeout 0.1";
+  std::string nvbench_options = "--min-samples 10 --timeout 0.05";
   cli::options chosen;
 
   bool of_commands() const { return !commands.empty(); }
@@ -287,8 +286,9 @@ int compare(compare_request& of) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (runs != nullptr) {  // a run is for all states, so their time limits add up
       std::chrono::duration<double> const spent = steady_clock::now() - begin;
-      of.chosen.measuring.max_seconds =
-          std::max(limit, std::ceil(limit * static_cast<double>(all.size()) - spent.count()));
+      auto const left = limit * static_cast<double>(all.size()) - spent.count();
+      // half: a noisy state would take all, and other noisy ones behind it would add to that
+      of.chosen.measuring.max_seconds = std::max(1e-3, i + 1 == all.size() ? left : left / 2);
       runs->begin(i);
     }
     report::progress_line progress{

@@ -194,7 +194,7 @@ TEST_CASE("two builds of a benchmark of nvbench are judged state by state") {
   CHECK_THAT(slow.out, contains("copy N=16: SLOWER: ./slow is slower than ./old by 5.00 %") &&
                            contains("copy N=32: SLOWER") && contains("gpu clock"));
   CHECK_THAT(here.read("nv/x.copy-N-32.json"),
-             contains("--min-samples 10 --timeout 0.1") && contains("\"no GPU\""));
+             contains("--min-samples 10 --timeout 0.05") && contains("\"no GPU\""));
   CHECK_THAT(run("./old ./new").out,
              contains("copy N=16: EQUIVALENT") && contains("copy N=32: EQUIVALENT"));
   // one brief run of each program to learn the states, and 12 epochs for all states together
