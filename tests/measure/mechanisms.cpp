@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -386,12 +387,19 @@ TEST_CASE("work that takes no longer than an empty call proves nothing") {
     CHECK_THAT(none.reason, contains("no longer than an empty call (2 ns)") &&
                                 contains("the compiler may have removed"));
   }
-  auto const short_work = judged(5e-9, 2e-9, 0.3);  // 1.5 ns
-  CHECK(short_work.outcome == verdict::unproven);
-  CHECK_THAT(short_work.reason, contains("a difference of 1.5 ns is less than an empty call"));
+  for (auto const& [seconds, effect, text] :
+       {std::tuple{5e-9, 0.3, "a difference of 1.5 ns is less than"},
+        std::tuple{5e-9, 0.9, "the place of the code can explain in a call (5 ns)"},
+        std::tuple{190e-9, 0.1, "a difference of 19 ns is less than"},
+        std::tuple{1e-6, 0.02, "the place of the code can explain in a call (24 ns)"}}) {
+    auto const short_work = judged(seconds, 2e-9, effect);
+    CHECK(short_work.outcome == verdict::unproven);
+    CHECK_THAT(short_work.reason, contains(text));
+  }
   CHECK(judged(5e-9, 2e-9, 0).outcome == verdict::equivalent);
-  CHECK(judged(5e-9, 2e-9, 0.5).outcome == verdict::slower);  // 2.5 ns
-  CHECK(judged(20e-9, 2e-9, 0.3).outcome == verdict::slower);
+  CHECK(judged(5e-9, 2e-9, 1.2).outcome == verdict::slower);
+  CHECK(judged(190e-9, 2e-9, 0.15).outcome == verdict::slower);
+  CHECK(judged(1e-6, 2e-9, 0.03).outcome == verdict::slower);
 }
 
 TEST_CASE("an empty call is named as such, whatever the cell before left") {
