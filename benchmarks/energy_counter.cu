@@ -91,6 +91,8 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
     std::printf("%s: %.4g to %.4g, median %.4g\n", name, all.min, all.max, all.median);
   }
   double const interval = stats::summarise(figures["step_seconds"]).median;
+  figures["step"] = {{"seconds", interval},
+                     {"joules", stats::summarise(figures["step_joules"]).median}};
   std::mt19937 random{std::random_device{}()};
   for (auto const& [seconds, extra] : {std::pair{0.2, 0.0}, {0.2, 0.02}, {0.5, 0.0}, {0.5, 0.02}}) {
     if (seconds < 5 * interval) {
@@ -104,6 +106,7 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
     };
     int more = 0, less = 0;
     int const trials = chosen.quick ? 1 : 5;
+    std::vector<double> widths;
     for (int trial = 0; trial < trials; ++trial) {
       std::vector<double> effects;
       while (static_cast<double>(effects.size() + 1) * 2 * seconds <= 10) {
@@ -114,8 +117,15 @@ void measure_all(benchmark::options const& chosen, report::document& figures) {
       auto const effect = stats::classify(effects, 0.01, 0.05).effect;
       more += effect.low > 0;
       less += effect.high < 0;
+      widths.push_back(effect.high - effect.low);
       figures["trials"].push_back({seconds, extra, effect.low, effect.high});
     }
+    figures["cells"].push_back({{"seconds", seconds},
+                                {"extra", extra},
+                                {"trials", trials},
+                                {"more", more},
+                                {"less", less},
+                                {"median_width", stats::summarise(widths).median}});
     std::printf("cells of %.1f s, %.0f %% more work: more energy in %d of %d, less in %d\n",
                 seconds, 100 * extra, more, trials, less);
   }
