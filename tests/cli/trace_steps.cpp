@@ -380,3 +380,23 @@ TEST_CASE("what is lacking is told on the error stream, or is a member of JSON")
   CHECK(lacks[0] == "the trace has no data for cuda_gpu_kern_sum");
   CHECK(several.err.empty());
 }
+
+TEST_CASE("a graph that was recorded whole counts as a kernel of a step, for gates too") {
+  auto const graphs = [](std::int64_t length) {
+    builder b;
+    b.trace.window = {0, 100'000};
+    for (int i = 0; i < 8; ++i) {
+      auto const at = 10'000 * i;
+      b.range("step", {at, at + 5000});
+      auto const launch = b.call("cudaGraphLaunch_v10000", {at + 10, at + 20}).correlation;
+      b.whole_graph({at + 30, at + 30 + length}, {}, launch);
+      b.launch("gemm", {at + 40, at + 50}, {at + 4000, at + 5000});
+    }
+    return b.trace;
+  };
+  two_files const files{graphs(1000), graphs(1500)};
+  auto const found = files.diff({"--fail-if", "kernel * > +2 %"});
+  CHECK(found.code == cli::gate_holds);
+  CHECK_THAT(found.out, contains("Devices: kernel [graph]: +500.0 ns"));
+  CHECK(files.diff({"--fail-if", "kernel gemm > +2 %"}).code == cli::ok);
+}
