@@ -66,7 +66,7 @@ struct trace_stats_options {
   std::optional<std::int32_t> device;
   std::optional<std::uint32_t> stream;
   bool explain_overlap = false, diff = false, csv = false, json = false, answers = false;
-  bool ranks = false;
+  bool ranks = false, all_threads = false;
   trace::answer_options answer;
   profile::step_options steps;
   std::string html;
@@ -84,6 +84,10 @@ struct trace_stats_options {
     app.add_flag("--json", json, "the same as --format json")->excludes(any)->excludes(is_csv);
     app.add_option("--range", range,
                    "what ranges of this name, or DOMAIN:NAME, launched or did; a glob");
+    app.add_flag("--all-threads", all_threads,
+                 "with --range: also what other threads launched in the time of the ranges, as the "
+                 "backward pass of PyTorch")
+        ->needs(app.get_option("--range"));
     app.add_option("--device", device, "work on this device");
     app.add_option("--stream", stream, "work in this stream");
     app.add_option("--kernel", kernel, "kernels with this in their name; a glob");
@@ -313,11 +317,12 @@ struct trace_stats_options {
 
   /// True if a filter takes ranges. Where one of these ends on another thread, the filter takes
   /// what all threads do in their time: they belong to no one thread.
-  static bool takes_any(trace::row_filter& by, trace::model const& of) {
+  bool takes_any(trace::row_filter& by, trace::model const& of) const {
     by.any_thread = true;
     auto const found = trace::outermost_ranges(of, by);
-    by.any_thread =
-        std::ranges::any_of(found, [&](auto row) { return !trace::on_one_thread(of.ranges[row]); });
+    by.any_thread = all_threads || std::ranges::any_of(found, [&](auto row) {
+                      return !trace::on_one_thread(of.ranges[row]);
+                    });
     return !found.empty();
   }
 
