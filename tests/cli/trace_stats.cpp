@@ -643,6 +643,12 @@ TEST_CASE("bad input is one line with value and remedy") {
   refused(run({a, "--format", "xml"}), {"--format: unknown format 'xml'", "text, csv, json"});
   refused(run({a, "--phases", "one"}), {"--phases", "two"});
   refused(run({a, "--class", "=x"}), {"--class =x", "NAME=GLOB"});
+  for (auto const* const option : {"--range", "--kernel", "--perfetto", "--output", "--html"}) {
+    refused(run({a, option, ""}), {option, "its value is empty"});
+  }
+  refused(run({a, "--phases", "step,"}), {"--phases"});
+  refused(run({a, "--answers", "--softmax", ""}), {"--softmax", "its value is empty"});
+  refused(run({"--diff", a, a, "--range", "step", "--skip", "-1"}), {"--skip", "-1", "1000000"});
   refused(run({a, "--diff"}), {"--diff", "two FILEs, not 1"});
   refused(run({"--diff", a, a, "--answers"}), {"--diff", "--answers"});
   refused(run({a, a, "--perfetto", here / "p"}), {"--perfetto", "one FILE"});

@@ -258,6 +258,9 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2") {
            {"--command true --command true --metric '(x)' --clock wall", "--clock"},
            {"--command true --command true --metric-skip 1", "--metric"},
            {"--command true --command true --nvbench", "--nvbench"},
+           {"--command true --command ''", "--command: its value is empty"},
+           {"--command true --command true --clock gpu", "commands have no clock but wall"},
+           {"--nvbench ./old ./new --clock submit", "the clocks gpu and wall"},
            {"./old ./new --axis N=1", "--axis"},
            {"./old ./new --benchmark x", "--benchmark"},
        }) {
