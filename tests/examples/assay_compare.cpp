@@ -171,6 +171,11 @@ TEST_CASE("numbers that two commands print are judged") {
     CHECK(what.code == 4);
     CHECK_THAT(what.err, contains(says));
   }
+  auto const long_line = std::string{"printf '%0500000d step_ms=1\\n' 0"};
+  auto const refused = here.run("--command \"" + long_line + "\" --command \"" + long_line +
+                                "\" --metric '.*step_ms=(.*)'");
+  CHECK(refused.code == 4);
+  CHECK_THAT(refused.err, contains("too long for '.*'") && contains("leave '.*' out"));
   auto const few = here.run(two + "--metric 'step_ms=([0-9.]+)' --metric-skip 3");
   CHECK_THAT(few.err, contains("it printed 3 numbers for") && contains("and 3 warm up"));
   auto const fails = here.run("--command 'cat old.txt; exit 9' --command true --metric 'x=(.*)'");
