@@ -82,6 +82,7 @@ void declare(CLI::App& app, compare_request& into) {
   auto* const programs = app.add_option("PROGRAM", into.programs, "OLD and NEW, as ./old ./new");
   auto* const one = app.add_option("--case", into.one_case, "this case; else each that both have");
   app.add_option("--command", into.commands, "a shell command; give the option twice")
+      ->check(cli::not_empty)
       ->allow_extra_args(false)
       ->excludes(programs)
       ->excludes(one);
@@ -145,6 +146,12 @@ void settle(compare_request& of) {
   auto const refuse = [](std::string const& why) { throw std::invalid_argument(why); };
   if (of.of_commands() && of.commands.size() != 2) { refuse("--command: give it twice"); }
   if (!of.of_commands() && of.programs.size() != 2) { refuse("PROGRAM: name two; see --help"); }
+  if (of.of_commands() && !of.clock.empty() && of.clock != "wall") {
+    refuse("--clock " + of.clock + ": commands have no clock but wall");
+  }
+  if (of.of_nvbench && of.clock == "submit") {
+    refuse("--clock submit: benchmarks of nvbench have the clocks gpu and wall");
+  }
   using cli::value_of;
   if (of.of_metric()) {
     if (!of.of_commands()) { refuse("--metric: it reads what two --command print"); }

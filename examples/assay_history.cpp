@@ -51,7 +51,9 @@ std::vector<std::string> const head{"commit",  "median", "middle half", "verdict
 using histories = std::map<std::string, std::vector<entry>>;
 
 void add(histories& to, std::string const& path) {
-  require_readable(path);
+  try {
+    require_readable(path);
+  } catch (read_error const& error) { throw std::invalid_argument(error.what()); }
   std::ifstream file{path, std::ios::binary};
   std::string const text{std::istreambuf_iterator<char>{file}, {}};
   measure::comparison of;

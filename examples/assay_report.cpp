@@ -93,7 +93,7 @@ template <class Parse>
 auto parsed(std::string const& path, Parse const& parse) {
   try {
     return parse();
-  } catch (std::invalid_argument const& error) {
+  } catch (std::exception const& error) {  // a page of other results asks for what it draws
     throw std::invalid_argument(path + ": " + error.what() +
                                 "; write it anew with --json of the program that measured");
   }

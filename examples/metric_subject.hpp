@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -47,12 +48,22 @@ struct metric {
   }
 
   /// The times in seconds that a command printed, without those that warm up. A line may have
-  /// several. Throws `std::runtime_error` where there is none, or one that is no positive number.
-  std::vector<double> seconds_in(std::string const& output) const {
+  /// several, and a carriage return ends a line as well. Throws `std::runtime_error` where there is
+  /// none, or one that is no positive number.
+  std::vector<double> seconds_in(std::string output) const {
     auto const wanted = expression();
     std::vector<double> found;
-    std::istringstream lines{output};
+    std::ranges::replace(output, '\r', '\n');
+    std::istringstream lines{std::move(output)};
     for (std::string line; std::getline(lines, line);) {
+      // std::regex calls itself for each character that '.*' takes, until the stack is full. A
+      // group '(.*)' takes a number, which is short.
+      auto const dots = pattern.find(".*");
+      if (line.size() > 4000 && dots != pattern.npos && (dots == 0 || pattern[dots - 1] != '(')) {
+        throw std::runtime_error("it printed a line of " + std::to_string(line.size()) +
+                                 " characters, too long for '.*' in '" + pattern +
+                                 "': leave '.*' out, or print shorter lines");
+      }
       for (std::sregex_iterator each{line.begin(), line.end(), wanted}, end; each != end; ++each) {
         auto const text = (*each)[1].str();
         double value = 0;

@@ -461,6 +461,37 @@ TEST_CASE("passes of two threads at once count each kernel once") {
   CHECK((found[0].at("Count in All") == 6 && found[0].at("Step Count") == 1));
 }
 
+TEST_CASE("a pass of one thread in the time of another's is a pass of its own") {
+  folder const here;
+  builder b;
+  for (int i = 0; i < 3; ++i) {
+    auto const at = 1000 * i;
+    b.range("step", {at, at + 900}, main_thread);
+    b.range("step", {at + 100, at + 800}, second_thread);
+    b.launch("gemm", {at + 300, at + 301}, {at + 302, at + 402}, {0}, main_thread);
+    b.launch("gemm", {at + 310, at + 311}, {at + 312, at + 412}, {1}, second_thread);
+  }
+  write_nsys(b.trace, here / "a.sqlite");
+  auto const found = nlohmann::json::parse(run({here / "a.sqlite", "--answers", "--json"}).out)
+                         .at("answer_kernels");
+  CHECK((found[0].at("Count in All") == 6 && found[0].at("Step Count") == 1));
+}
+
+TEST_CASE("a pass that the end of the recording cuts off is left out of the answers") {
+  folder const here;
+  builder b;
+  b.trace.window = {0, 4000};
+  for (int i = 0; i < 3; ++i) {
+    b.range("step", {1000 * i, 1000 * i + 900}).ended = i < 2;
+    b.launch("gemm", {1000 * i + 10, 1000 * i + 20}, {1000 * i + 30, 1000 * i + 40});
+    if (i < 2) { b.launch("norm", {1000 * i + 50, 1000 * i + 60}, {1000 * i + 70, 1000 * i + 80}); }
+  }
+  write_nsys(b.trace, here / "a.sqlite");
+  auto const what = run({here / "a.sqlite", "--answers"});
+  CHECK(what.code == cli::ok);
+  CHECK_THAT(what.out, contains("2 repetitions of `step`, each with the same counts; 1 more cut"));
+}
+
 TEST_CASE("the host's time is that of the repetitions whose calls are in the trace") {
   folder const here;
   builder b;
@@ -612,6 +643,12 @@ TEST_CASE("bad input is one line with value and remedy") {
   refused(run({a, "--format", "xml"}), {"--format: unknown format 'xml'", "text, csv, json"});
   refused(run({a, "--phases", "one"}), {"--phases", "two"});
   refused(run({a, "--class", "=x"}), {"--class =x", "NAME=GLOB"});
+  for (auto const* const option : {"--range", "--kernel", "--perfetto", "--output", "--html"}) {
+    refused(run({a, option, ""}), {option, "its value is empty"});
+  }
+  refused(run({a, "--phases", "step,"}), {"--phases"});
+  refused(run({a, "--answers", "--softmax", ""}), {"--softmax", "its value is empty"});
+  refused(run({"--diff", a, a, "--range", "step", "--skip", "-1"}), {"--skip", "-1", "1000000"});
   refused(run({a, "--diff"}), {"--diff", "two FILEs, not 1"});
   refused(run({"--diff", a, a, "--answers"}), {"--diff", "--answers"});
   refused(run({a, a, "--perfetto", here / "p"}), {"--perfetto", "one FILE"});

@@ -380,3 +380,47 @@ TEST_CASE("what is lacking is told on the error stream, or is a member of JSON")
   CHECK(lacks[0] == "the trace has no data for cuda_gpu_kern_sum");
   CHECK(several.err.empty());
 }
+
+TEST_CASE("what other threads launch in a step is told, and taken with --all-threads") {
+  auto const training = [](std::int64_t backward) {
+    builder b;
+    b.trace.window = {0, 100'000};
+    for (int i = 0; i < 8; ++i) {
+      auto const at = 10'000 * i;
+      b.range("step", {at, at + 5000});
+      b.launch("forward", {at + 10, at + 20}, {at + 30, at + 40});
+      b.launch("backward", {at + 50, at + 60}, {at + 70, at + 70 + backward}, {}, second_thread);
+      b.launch("late", {at + 6000, at + 6100}, {at + 6200, at + 6300}, {}, second_thread);
+    }
+    return b.trace;
+  };
+  two_files const files{training(1000), training(1500)};
+  auto const gate = std::vector<std::string>{"--fail-if", "kernel *ward > +2 %"};
+  auto const own = files.diff(gate);
+  CHECK(own.code == cli::ok);
+  CHECK_THAT(own.out, contains("8 pieces of device work that other") && contains("--all-threads") &&
+                          !contains("backward"));
+  auto const all = files.diff({gate[0], gate[1], "--all-threads"});
+  CHECK(all.code == cli::gate_holds);
+  CHECK_THAT(all.out, contains("backward") && !contains("other threads") && !contains("late"));
+}
+
+TEST_CASE("a graph that was recorded whole counts as a kernel of a step, for gates too") {
+  auto const graphs = [](std::int64_t length) {
+    builder b;
+    b.trace.window = {0, 100'000};
+    for (int i = 0; i < 8; ++i) {
+      auto const at = 10'000 * i;
+      b.range("step", {at, at + 5000});
+      auto const launch = b.call("cudaGraphLaunch_v10000", {at + 10, at + 20}).correlation;
+      b.whole_graph({at + 30, at + 30 + length}, {}, launch);
+      b.launch("gemm", {at + 40, at + 50}, {at + 4000, at + 5000});
+    }
+    return b.trace;
+  };
+  two_files const files{graphs(1000), graphs(1500)};
+  auto const found = files.diff({"--fail-if", "kernel * > +2 %"});
+  CHECK(found.code == cli::gate_holds);
+  CHECK_THAT(found.out, contains("Devices: kernel [graph]: +500.0 ns"));
+  CHECK(files.diff({"--fail-if", "kernel gemm > +2 %"}).code == cli::ok);
+}

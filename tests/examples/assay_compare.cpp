@@ -171,6 +171,11 @@ TEST_CASE("numbers that two commands print are judged") {
     CHECK(what.code == 4);
     CHECK_THAT(what.err, contains(says));
   }
+  auto const long_line = std::string{"printf '%0500000d step_ms=1\\n' 0"};
+  auto const refused = here.run("--command \"" + long_line + "\" --command \"" + long_line +
+                                "\" --metric '.*step_ms=(.*)'");
+  CHECK(refused.code == 4);
+  CHECK_THAT(refused.err, contains("too long for '.*'") && contains("leave '.*' out"));
   auto const few = here.run(two + "--metric 'step_ms=([0-9.]+)' --metric-skip 3");
   CHECK_THAT(few.err, contains("it printed 3 numbers for") && contains("and 3 warm up"));
   auto const fails = here.run("--command 'cat old.txt; exit 9' --command true --metric 'x=(.*)'");
@@ -258,6 +263,9 @@ TEST_CASE("bad input is one line with value and remedy, exit code 2") {
            {"--command true --command true --metric '(x)' --clock wall", "--clock"},
            {"--command true --command true --metric-skip 1", "--metric"},
            {"--command true --command true --nvbench", "--nvbench"},
+           {"--command true --command ''", "--command: its value is empty"},
+           {"--command true --command true --clock gpu", "commands have no clock but wall"},
+           {"--nvbench ./old ./new --clock submit", "the clocks gpu and wall"},
            {"./old ./new --axis N=1", "--axis"},
            {"./old ./new --benchmark x", "--benchmark"},
        }) {

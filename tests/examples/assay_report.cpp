@@ -200,6 +200,7 @@ TEST_CASE("bad input is refused by one line with the value and the remedy") {
         refused{"good.json --html x --csv ./x", "two outputs are written to", "its own path"},
         refused{"good.json --html ./good.json", "would overwrite the comparison", "another path"},
         refused{"good.json --baseline old.json --csv old.json", "overwrite the baseline", "path"},
+        refused{"good.json --html ''", "--html: its value is empty", "--help"},
         refused{"good.json --html --csv", "--html", "--help"}, refused{"", "FILE", "--help"}}) {
     auto const told = here.run(arguments);
     INFO(arguments << ": " << told.err);

@@ -117,6 +117,7 @@ TEST_CASE("graphs recorded whole count as one kernel at once and have a class of
         "90.0,90,1,Device (0)\n"
         "10.0,10,2,Device (0)\n");
   CHECK_THAT(csv(class_shares(b.trace)), test::contains("63.6,70,1,70.0,whole graphs\n"));
+  CHECK_THAT(csv(top_kernels(b.trace)), test::contains("63.6,63.6,70,1,70.0,[graph]\n"));
   // With its nodes in the trace, the launch would count twice.
   auto const launch = b.call("cudaGraphLaunch_v10000", {0, 5}).correlation;
   b.trace.graph_launches[0].where.correlation = launch;

@@ -452,6 +452,30 @@ INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 2, 0, 16777216, 10, 0, 1),
   CHECK(trace.devices[1].name == "three");
 }
 
+TEST_CASE("processes that use one number, without a table of what it means, are noted") {
+  auto const notes = [](std::string const& gpus, std::string const& visible) {
+    auto const trace = read(std::string{strings} + R"(
+CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, cuDevice INTEGER, smCount INTEGER);
+INSERT INTO TARGET_INFO_GPU VALUES )" +
+                            gpus + R"(;
+CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER NOT NULL, pid INTEGER NOT NULL);
+)" + visible + R"(
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER,
+  globalPid INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 0, PROCESS), (1, 2, 0, 16777216);
+)");
+    return trace.notes;
+  };
+  auto const two = std::string{"(0, 'a', 0, 132), (1, 'b', 1, 132)"};
+  auto const insert = std::string{"INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES "};
+  REQUIRE(notes(two, "").size() == 1);
+  CHECK(notes(two, "")[0].second ==
+        "which GPU each of 2 processes calls device 0 is not told, and they count as one");
+  CHECK(notes(two, insert + "(0, 0, 1234);").size() == 1);
+  CHECK(notes(two, insert + "(0, 0, 1234), (0, 0, 1);").empty());
+  CHECK(notes("(0, 'a', 0, 132)", "").empty());  // there is no other GPU
+}
+
 TEST_CASE("parts of one GPU are devices, and a GPU with two names is one") {
   auto const devices = [](std::string const& visible) {
     auto const trace = read(std::string{strings} + R"(

@@ -20,8 +20,12 @@ namespace assay::cli {
 /// The message of an exception and of those nested in it, on one line.
 std::string one_line(std::exception const& error);
 
-/// A check for options that name a file: refuses a value that looks like an option itself.
+/// A check for options that name a file: refuses an empty value, as of a variable of the shell that
+/// is not set, and a value that looks like an option itself.
 std::string no_option(std::string const& path);
+
+/// The same for options that name anything else: refuses an empty value.
+std::string not_empty(std::string const& name);
 
 /// Calls `declare()`, parses the command line and returns the exit code of `body()`. `--help` is
 /// printed to `out`. Exceptions become one line on `err`: `std::invalid_argument` is bad input, all

@@ -63,7 +63,12 @@ inline std::string explained(CLI::ParseError const& error) {
 
 }  // namespace detail
 
+ASSAY_INLINE std::string not_empty(std::string const& name) {
+  return name.empty() ? "its value is empty" : "";
+}
+
 ASSAY_INLINE std::string no_option(std::string const& path) {
+  if (path.empty()) { return not_empty(path); }
   if (path.size() < 2 || path[0] != '-') { return {}; }
   return concat({path, " looks like an option: name a file, or write ./", path});
 }

@@ -85,9 +85,6 @@ class shared_options {
     measuring.seed = app_.count("--seed") == 0
                          ? stats::draw_seed()
                          : value_of("--seed", [&] { return parse_seed(seed_); });
-    for (auto const& [option, path] : chosen_.files) {
-      if (path.empty()) { throw std::invalid_argument(option + " '': name a file"); }
-    }
     require_outputs(chosen_);
     return chosen_;
   }

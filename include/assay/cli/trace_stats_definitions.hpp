@@ -83,7 +83,7 @@ class trace_stats_printer {
         print_sentences(path, "explain_overlap",
                         report::overlap_sentences(trace::explain_overlap(rows), rows.of()));
       }
-      print_losses(path, rows);
+      print_losses(path, of, rows);
     }
     if (is_text() && with_collectives > 1) {
       out_ << "hint: " << with_collectives << " ranks ran collectives; --ranks matches them.\n";
@@ -240,8 +240,8 @@ class trace_stats_printer {
       print_table(paths[0], make(name, of, rows), true);
       print_table(paths[1], make(name, other, other_rows), true);
     }
-    print_losses(paths[0], rows);
-    print_losses(paths[1], other_rows);
+    print_losses(paths[0], of, rows);
+    print_losses(paths[1], other, other_rows);
   }
 
   void print_sentences(std::string const& path, std::string const& name,
@@ -253,8 +253,14 @@ class trace_stats_printer {
     output_.table(path, of, also_empty);
   }
 
-  void print_losses(std::string const& path, trace::view const& rows) {
-    output_.lacks(path, profile::lacking(rows));
+  void print_losses(std::string const& path, trace::model const& of, trace::view const& rows) {
+    auto lines = profile::lacking(rows);
+    if (auto const others = trace::launched_by_others(of, asked_.filter(of)); others > 0) {
+      lines.push_back(
+          concat({std::to_string(others), " pieces of device work that other threads ",
+                  "launched in the time of `", asked_.range, "`; --all-threads takes them"}));
+    }
+    output_.lacks(path, lines);
   }
 
   trace_stats_options const& asked_;

@@ -3,6 +3,7 @@
 /// The options of `trace_stats`, and the part of a trace that they choose. Needs CLI11.
 #pragma once
 
+#include <assay/cli/guarded.hpp>
 #include <assay/cli/parse.hpp>
 #include <assay/core/atomic_file.hpp>
 #include <assay/core/concat.hpp>
@@ -62,14 +63,13 @@ inline bool is_trace_report(std::string const& name) {
 /// The options of the command line.
 struct trace_stats_options {
   std::vector<std::string> files, reports, classes, phases;
-  std::string format = "text", range, kernel, output, perfetto;
+  std::string format = "text", range, kernel, output, perfetto, html;
   std::optional<std::int32_t> device;
   std::optional<std::uint32_t> stream;
   bool explain_overlap = false, diff = false, csv = false, json = false, answers = false;
-  bool ranks = false;
+  bool ranks = false, all_threads = false;
   trace::answer_options answer;
   profile::step_options steps;
-  std::string html;
 
   void add_to(CLI::App& app) {
     app.add_option("FILE", files,
@@ -84,6 +84,10 @@ struct trace_stats_options {
     app.add_flag("--json", json, "the same as --format json")->excludes(any)->excludes(is_csv);
     app.add_option("--range", range,
                    "what ranges of this name, or DOMAIN:NAME, launched or did; a glob");
+    app.add_flag("--all-threads", all_threads,
+                 "with --range: also what other threads launched in the time of the ranges, as the "
+                 "backward pass of PyTorch")
+        ->needs(app.get_option("--range"));
     app.add_option("--device", device, "work on this device");
     app.add_option("--stream", stream, "work in this stream");
     app.add_option("--kernel", kernel, "kernels with this in their name; a glob");
@@ -118,8 +122,8 @@ struct trace_stats_options {
     of_answers("--softmax", answer.softmax, "the ranges of the softmax of attention; a glob");
     of_answers("--attention", answer.attention, "the ranges of attention; a glob");
     of_answers("--warm-ups", answer.warm_ups, "repetitions to leave out first")
-        ->check(CLI::NonNegativeNumber);
-    of_answers("--head-size", answer.head_size, "elements of a head")->check(CLI::PositiveNumber);
+        ->check(CLI::Range(0, 1'000'000));
+    of_answers("--head-size", answer.head_size, "elements of a head")->check(CLI::Range(1, 65536));
     add_ranks_to(app);
     app.add_option("--perfetto", perfetto, "write the trace as JSON for Perfetto")
         ->type_name("OUT.json");
@@ -127,6 +131,9 @@ struct trace_stats_options {
     for (auto const& each : trace::reports()) { known.append(" ").append(each.name); }
     known += "; of assay alone:";
     for (auto const& each : trace::own_reports()) { known.append(" ").append(each.name); }
+    for (auto* const each : app.get_options()) {
+      if (!each->check_lname("fail-if")) { each->check(not_empty); }  // it says what to write
+    }
     app.footer(concat(
         {known, "; what_if; with --range also range_kernels.\nExit codes: 0 done; 2 bad input; ",
          "3 a condition of --fail-if holds; 4 failed (memory, file); 5 --fail-if was asked, "
@@ -313,11 +320,12 @@ struct trace_stats_options {
 
   /// True if a filter takes ranges. Where one of these ends on another thread, the filter takes
   /// what all threads do in their time: they belong to no one thread.
-  static bool takes_any(trace::row_filter& by, trace::model const& of) {
+  bool takes_any(trace::row_filter& by, trace::model const& of) const {
     by.any_thread = true;
     auto const found = trace::outermost_ranges(of, by);
-    by.any_thread =
-        std::ranges::any_of(found, [&](auto row) { return !trace::on_one_thread(of.ranges[row]); });
+    by.any_thread = all_threads || std::ranges::any_of(found, [&](auto row) {
+                      return !trace::on_one_thread(of.ranges[row]);
+                    });
     return !found.empty();
   }
 

@@ -156,7 +156,11 @@ inline trace_answers answers_of(view const& rows, answer_options const& asked,
     passes.back().label = !named ? "repetition" : pass == &step ? "step" : "forward";
     made.notes.push_back(concat({std::to_string((*pass)->count()), " repetitions of ",
                                  named ? concat({"`", (*pass)->name, "`"}) : (*pass)->name,
-                                 ", each with the same counts"}));
+                                 ", each with the same counts",
+                                 (*pass)->cut == 0 ? ""
+                                                   : concat({"; ", std::to_string((*pass)->cut),
+                                                             " more cut off by the end of the "
+                                                             "recording"})}));
   }
   auto const add = [&](std::string_view question, detail::pass_sums const& pass,
                        std::string_view what, double value) {

@@ -26,6 +26,7 @@ struct repeated_pass {
   std::string name;
   std::vector<std::vector<gpu_operation>> operations = {};
   std::vector<span> host = {};  ///< of repetitions whose first and last call are in the trace
+  std::size_t cut = 0;          ///< ranges left out, since the end of the recording cut them off
   std::size_t count() const { return operations.size(); }
 };
 
@@ -51,6 +52,18 @@ inline std::size_t period_of(std::vector<string_id> const& all) {
   if (all.empty()) { return 0; }
   auto const period = all.size() - border.back();
   return all.size() % period == 0 ? period : all.size();
+}
+
+/// The ranges of a name, without those within another one of their thread, by begin.
+inline std::vector<row_index> ranges_of_passes(model const& of, std::string const& name) {
+  row_filter by{.range = name};
+  auto found = outermost_ranges(of, by);
+  by.any_thread = true;
+  for (auto const row : outermost_ranges(of, by)) {
+    if (!on_one_thread(of.ranges[row])) { found.push_back(row); }
+  }
+  std::ranges::stable_sort(found, {}, [&](row_index row) { return of.ranges[row].when.begin; });
+  return found;
 }
 
 /// Throws unless all repetitions have the same kernels in the same numbers.
@@ -79,24 +92,23 @@ inline void require_equal_counts(model const& of, repeated_pass const& pass) {
 }  // namespace detail
 
 /// The passes that ranges of a name are, with what all threads launch in their time, each operation
-/// in one pass; none where no
-/// range has that name. Throws `std::invalid_argument` where repetitions differ.
+/// in one pass; none where no range has that name. Ranges that the end of the recording cut off are
+/// left out, unless there are no others. Throws `std::invalid_argument` where repetitions differ.
 inline std::optional<repeated_pass> passes_in(view const& rows, std::string const& range,
                                               int warm_ups) {
   auto const& of = rows.of();
-  row_filter by;
-  by.range = range;
-  by.any_thread = true;
-  auto found = range.empty() ? std::vector<row_index>{} : outermost_ranges(of, by);
+  auto found = range.empty() ? std::vector<row_index>{} : detail::ranges_of_passes(of, range);
   if (found.empty()) { return {}; }
-  std::ranges::sort(found, {}, [&](row_index row) { return of.ranges[row].when.begin; });
+  auto const is_cut = [&](row_index row) { return !of.ranges[row].ended; };
+  auto const cut =
+      std::ranges::all_of(found, is_cut) ? std::size_t{0} : std::erase_if(found, is_cut);
   if (static_cast<std::size_t>(warm_ups) >= found.size()) {
     throw std::invalid_argument(
         concat({"--warm-ups ", std::to_string(warm_ups), ": `", range, "` has ",
                 std::to_string(found.size()), " repetitions, and one has to be left"}));
   }
   found.erase(found.begin(), found.begin() + warm_ups);
-  repeated_pass pass{std::string{of.strings[of.ranges[found[0]].name]}};
+  repeated_pass pass{.name = std::string{of.strings[of.ranges[found[0]].name]}, .cut = cut};
   auto const all = detail::in_launch_order(rows);
   auto const call_of = [&](auto const& each) { return begin_of_call(of, each.call); };
   // Ranges of several threads may overlap: an operation belongs to the range of the thread that

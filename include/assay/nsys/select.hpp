@@ -72,15 +72,15 @@ inline std::vector<row_index> outermost_ranges(model const& of, row_filter const
 
 namespace detail {
 
-/// The rows that a filter takes, those of the range `ranges[i]` in the part `part_of[i]`. A filter
-/// without a range has one part.
-inline std::vector<view> parts_of(model const& of, row_filter const& by,
-                                  std::vector<row_index> const& ranges,
-                                  std::vector<std::size_t> const& part_of, std::size_t count) {
-  constexpr auto none = static_cast<std::size_t>(-1);
-  auto const ranged = by.has_range();
-  auto const inside = [&](thread_key thread, span when) -> std::size_t {
-    if (!ranged) { return 0; }
+/// Finds the range that something happened in, among the outermost ranges of a filter.
+struct range_finder {
+  model const& of;
+  row_filter const& by;
+  std::vector<row_index> const& ranges;
+  static constexpr auto none = static_cast<std::size_t>(-1);
+
+  /// The place in `ranges`, or `none`.
+  std::size_t find(thread_key thread, span when) const {
     auto const key = std::pair{by.owner(thread), when.begin};
     auto const after =
         std::upper_bound(ranges.begin(), ranges.end(), key, [&](auto const& wanted, row_index row) {
@@ -89,7 +89,22 @@ inline std::vector<view> parts_of(model const& of, row_filter const& by,
     if (after == ranges.begin()) { return none; }
     auto const& last = of.ranges[*(after - 1)];
     auto const holds = by.owner(last.thread) == key.first && when.end <= last.when.end;
-    return holds ? part_of[static_cast<std::size_t>(after - ranges.begin()) - 1] : none;
+    return holds ? static_cast<std::size_t>(after - ranges.begin()) - 1 : none;
+  }
+};
+
+/// The rows that a filter takes, those of the range `ranges[i]` in the part `part_of[i]`. A filter
+/// without a range has one part.
+inline std::vector<view> parts_of(model const& of, row_filter const& by,
+                                  std::vector<row_index> const& ranges,
+                                  std::vector<std::size_t> const& part_of, std::size_t count) {
+  constexpr auto none = range_finder::none;
+  auto const ranged = by.has_range();
+  range_finder const finder{of, by, ranges};
+  auto const inside = [&](thread_key thread, span when) -> std::size_t {
+    if (!ranged) { return 0; }
+    auto const at = finder.find(thread, when);
+    return at == none ? none : part_of[at];
   };
   std::vector<model> parts(count);
   for (auto& part : parts) {
@@ -174,6 +189,30 @@ inline view select(model const& of, row_filter const& by) {
   if (!by.has_range() && !by.device && !by.stream && by.kernel.empty()) { return of; }
   auto const ranges = outermost_ranges(of, by);
   return detail::parts_of(of, by, ranges, std::vector<std::size_t>(ranges.size()), 1).front();
+}
+
+/// The pieces of device work that other threads launched in the time of the filter's ranges, and
+/// that the filter leaves out.
+inline std::size_t launched_by_others(model const& of, row_filter const& by) {
+  if (!by.has_range() || by.any_thread) { return 0; }
+  auto all = by;
+  all.any_thread = true;
+  auto const ranges = outermost_ranges(of, by), all_ranges = outermost_ranges(of, all);
+  detail::range_finder const own{of, by, ranges}, any{of, all, all_ranges};
+  call_index const calls{of};
+  std::size_t count = 0;
+  each_device_table(of, [&](auto const& rows) {
+    for (auto const& each : rows) {
+      auto const row = calls.find(each.where);
+      if (row == no_row) { continue; }
+      auto const& call = of.calls[row];
+      count += own.find(call.thread, call.when) == own.none &&
+                       any.find(call.thread, call.when) != any.none
+                   ? 1U
+                   : 0U;
+    }
+  });
+  return count;
 }
 
 /// As `select`, a part for each instance of the range in order of begin, at most `most` of them.

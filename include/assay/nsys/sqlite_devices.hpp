@@ -3,6 +3,7 @@
 /// Internal to nsys. The devices of an export: their descriptions, and one number for each.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/core/utf8.hpp>
 #include <assay/nsys/columns.hpp>
 #include <assay/nsys/sqlite_rows.hpp>
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,7 +48,7 @@ class device_reader {
 
   /// Gives all rows the model's numbers.
   void renumber() {
-    if (!differ_) { return; }
+    if (!differ_) { return note_shared(); }
     auto const move = [&](std::uint32_t process, std::int32_t& device) {
       if (device < 0) { return; }
       // A process that the export does not tell of shares no device with others.
@@ -95,14 +97,41 @@ class device_reader {
       seen[{process, ordinal}] = static_cast<std::size_t>(known - all_.begin());
       if (known == all_.end()) { all_.push_back({gpu, uuid, ordinal, ordinal}); }
     }
-    if (!differ_) { return; }
+    if (differ_) { number_as_machine(); }
+    for (auto const& [key, at] : seen) { numbers_[key] = all_[at].number; }
+  }
+
+  void number_as_machine() {
     for (auto const& each : all_) { next_ = std::max(next_, static_cast<int>(each.gpu) + 1); }
     for (auto each = all_.begin(); each != all_.end(); ++each) {
       auto const taken = std::any_of(all_.begin(), each,
                                      [&](auto const& other) { return other.gpu == each->gpu; });
       each->number = taken ? next_++ : static_cast<std::int32_t>(each->gpu);
     }
-    for (auto const& [key, at] : seen) { numbers_[key] = all_[at].number; }
+  }
+
+  /// Notes a number that several processes use, of which one is in no table of devices: it may mean
+  /// another GPU there.
+  void note_shared() {
+    if (gpus_ < 2) { return; }
+    std::map<std::int32_t, std::set<std::uint32_t>> users;
+    each_device_table(in_.into, [&](auto const& rows) {
+      device_place last{.device = -1};
+      for (auto const& each : rows) {
+        auto const& at = each.where;
+        if (at.device == last.device && at.process == last.process) { continue; }
+        users[at.device].insert(at.process);
+        last = at;
+      }
+    });
+    for (auto const& [device, processes] : users) {
+      auto const told = [&, number = device](auto of) { return numbers_.contains({of, number}); };
+      if (processes.size() < 2 || std::ranges::all_of(processes, told)) { continue; }
+      in_.into.notes.emplace_back("devices",
+                                  concat({"which GPU each of ", std::to_string(processes.size()),
+                                          " processes calls device ", std::to_string(device),
+                                          " is not told, and they count as one"}));
+    }
   }
 
   // Kernels have CUDA's number of a device. The description may have another number.
@@ -114,6 +143,7 @@ class device_reader {
     auto& devices = in_.into.devices;
     if (in_.ours) { return devices.push_back(gpu); }
     if (gpu.sm_count == 0) { return; }  // a display adapter of another maker
+    ++gpus_;
     auto const described = [&](std::int32_t id) {
       return std::ranges::find(devices, id, &device_description::id) != devices.end();
     };
@@ -130,6 +160,7 @@ class device_reader {
   std::vector<physical> all_;
   std::map<std::pair<std::uint32_t, std::int32_t>, std::int32_t> numbers_;
   std::int32_t next_ = 0;
+  int gpus_ = 0;         ///< of the machine
   bool differ_ = false;  ///< processes number their devices differently
 };
 

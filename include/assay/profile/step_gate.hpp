@@ -9,6 +9,7 @@
 #include <assay/stats/rank_sum.hpp>
 #include <assay/stats/serial_dependence.hpp>
 #include <assay/trace/glob.hpp>
+#include <assay/trace/gpu_operation.hpp>
 #include <assay/trace/labels.hpp>
 #include <assay/trace/overlap.hpp>
 #include <assay/trace/step_difference.hpp>
@@ -101,6 +102,11 @@ inline double time_of_work(step_gate const& of, trace::view const& step,
       return is_wanted(rows.strings[name], trace::short_kernel_name(rows.strings[name]));
     });
     for (auto const& each : rows.kernels) { sum += named(each.name) ? each.when.length() : 0; }
+    for (auto const& each : step.operations()) {
+      if (each.kind != trace::operation_kind::graph) { continue; }
+      std::string const name{trace::whole_graph_label};
+      sum += is_wanted(name, name) ? each.when.length() : 0;
+    }
   } else {
     for (auto const& each : rows.copies) {
       auto const name = to_string(trace::direction_of(each.kind));

@@ -26,7 +26,7 @@ struct step_options {
 
   void add_to(CLI::App& app) {
     app.add_option("--skip", skip, "with --diff --range: warm-ups to leave out, of each process")
-        ->check(CLI::NonNegativeNumber)
+        ->check(CLI::Range(0, 1'000'000))
         ->type_name("N");
     app.add_option(
            "--fail-if", fail_if,

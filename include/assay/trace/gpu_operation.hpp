@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,9 @@ inline device_place const& place_of(model const& of, gpu_operation const& which)
   }
 }
 
+/// The name of a graph that was recorded whole, and counts as a kernel.
+inline constexpr std::string_view whole_graph_label = "[graph]";
+
 /// The name of an operation: of a kernel the whole one, or the `brief` one if it is known.
 inline std::string operation_name(model const& of, gpu_operation const& which, bool brief = false) {
   if (which.kind == operation_kind::kernel) {
@@ -60,7 +64,7 @@ inline std::string operation_name(model const& of, gpu_operation const& which, b
   }
   return which.kind == operation_kind::copy     ? "[copy]"
          : which.kind == operation_kind::memset ? "[set]"
-                                                : "[graph]";
+                                                : std::string{whole_graph_label};
 }
 
 /// A stream of a device, as traces number it.

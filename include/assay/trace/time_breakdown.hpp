@@ -118,7 +118,7 @@ inline time_breakdown device_time_breakdown(view const& rows) {
         return {&result[{entry_kind::memset, std::string{memset_label}}],
                 of.memsets[each.row].bytes};
       default:
-        return {&result[{entry_kind::kernel, "graph launches"}], 0};
+        return {&result[{entry_kind::kernel, std::string{whole_graph_label}}], 0};
     }
   };
   auto const shares = detail::even_shares(all);

@@ -142,12 +142,20 @@ inline keyed_statistics<std::string> operations_by_class(view const& rows,
 }  // namespace detail
 
 /// The `most` kernels that take the most time (0: all), with their shares of all kernels' time. A
-/// view of a range gives the kernels inside that range.
+/// graph that was recorded whole is a kernel. A view of a range gives the kernels inside that
+/// range.
 inline table top_kernels(view const& rows, std::size_t most = 10) {
   table result{"top_kernels", "Top Kernels",
                parse_columns(
                    "Share (%):1, Sum of Shares (%):1, Total Time (ns), Calls, Avg (ns):1, Name:t")};
-  auto const& all = rows.index<detail::kernel_times>().by_total;
+  auto all = rows.index<detail::kernel_times>().by_total;
+  grouping<std::string> graphs;
+  for (auto const& each : rows.operations()) {
+    if (each.kind != operation_kind::graph) { continue; }
+    graphs.add(graphs.group(std::string{whole_graph_label}), each.when.length());
+  }
+  for (auto& each : graphs.by_total()) { all.push_back(std::move(each)); }
+  sort_by_total(all);
   auto const sum = total_of(all);
   std::int64_t so_far = 0;
   for (auto const& [name, each] : all) {
