@@ -5,6 +5,7 @@
 // assay-test-timeout: 900
 #include <assay/referee.hpp>
 #include <assay/referee/candidate_place.hpp>
+#include <assay/referee/examination.hpp>
 #include <assay/referee/rotation.hpp>
 
 #include <dlfcn.h>
@@ -409,6 +410,47 @@ TEST_CASE("what is done beside the calls of a pass is seen in any of them") {
   auto const borrowed = charges_of(borrows, nothing);
   CHECK(borrowed.size() == 2);
   CHECK(borrowed.at("modified input") > 20);
+}
+
+TEST_CASE("NaN of one input is asked for where NaN of another hides it") {
+  problem of;
+  of.sizes = {100};
+  of.values = {special_values::nan};
+  of.declare = [](setup& make, std::size_t n) -> std::vector<double> {
+    auto const a = make.named("a").random<float>(n * n), x = make.named("x").random<float>(n);
+    auto const y = make.output<float>(n);
+    auto const right = [=](std::size_t i) {
+      double sum = 0;
+      for (std::size_t k = 0; k < n; ++k) { sum += double{a.seeded(i * n + k)} * x.seeded(k); }
+      return sum;
+    };
+    make.expect(y, right, sum_of(2 * n));
+    return {};
+  };
+  auto const examined = [&](bool skips_nan) {
+    auto const multiply = [=](void* const* buffers, std::size_t const* sizes, int, double const*,
+                              int, void*) {
+      auto const* const a = static_cast<float const*>(buffers[0]);
+      auto const* const x = static_cast<float const*>(buffers[1]);
+      auto const n = sizes[1];
+      for (std::size_t i = 0; i < n; ++i) {
+        float sum = 0;
+        for (std::size_t k = 0; k < n; ++k) {
+          auto const each = a[i * n + k];
+          sum += (skips_nan && each != each ? 0 : each) * x[k];
+        }
+        static_cast<float*>(buffers[2])[i] = sum;
+      }
+      return 0;
+    };
+    referee_detail::host_candidate_place place;
+    return referee_detail::examination{place, of, multiply, 7}.run("sizes");
+  };
+  CHECK_FALSE(examined(false));
+  auto const found = examined(true);
+  REQUIRE(found);
+  CHECK(found->what == kind::wrong_values);
+  CHECK_THAT(found->text, contains("size 100, inputs of NaN in a alone: "));
 }
 
 TEST_CASE("outputs are looked at in places that a candidate does not know") {
