@@ -254,6 +254,17 @@ TEST_CASE("a problem that accepts what is wrong is refused, and the expectation 
   CHECK_THAT(why("problem-unchecked"), contains("it has no `expect`"));
 }
 
+TEST_CASE("a reference that is wrong where a candidate is wrong too is refused") {
+  assay::test::folder const here;
+  std::filesystem::create_symlink(ASSAY_REFEREE_PROBLEM, here / "problem-skips-nan");
+  tried referee{(here / "problem-skips-nan").c_str(), ASSAY_REFEREE_CANDIDATES};
+  CHECK_FALSE(referee.judge("plain").is_accused());
+  for (auto const* name : {"no-nan", "no-nan-in-many"}) {
+    CHECK_THAT(message_of([&] { referee.judge(name); }),
+               contains("the problem's own reference: size ") && contains("inputs of NaN"));
+  }
+}
+
 TEST_CASE("a candidate that fails gets one line, and nothing of it is left") {
   std::map<std::string, std::string> const failures{
       {"crashes", "ended by signal 11"},

@@ -123,13 +123,16 @@ class session {
   }
 
   /// Time limits follow the calls that were examined so far.
-  void examine(process& in, referee_result& found) const {
+  void examine(process& in, referee_result& found) {
     auto const seed = options_.measuring.seed != 0 ? options_.measuring.seed : stats::draw_seed();
     in.allow(reference_seconds_ * calls_of_a_request);
     ask(in, "loading", {"load", found.candidate, std::to_string(seed)});
     for (auto const each : referee_detail::examination_steps) {
       std::string const step{each};
-      if (accuses(in, found, concat({"examining '", step, "'"}), {"examine", step})) { return; }
+      if (accuses(in, found, concat({"examining '", step, "'"}), {"examine", step})) {
+        if (step == "sizes") { examine_reference_sizes(); }
+        return;
+      }
       in.allow(std::max(reference_seconds_, examined_seconds(in)) * calls_of_a_request);
     }
   }
@@ -164,10 +167,22 @@ class session {
     for (auto& each : references_) { each->allow(reference_seconds_ * calls_of_a_request); }
   }
 
+  /// Once, and not before a candidate is wrong there: throws if the reference is wrong too.
+  void examine_reference_sizes() {
+    if (std::exchange(sizes_known_, true)) { return; }
+    referee_result found;
+    try {
+      accuses(*references_[0], found, "examining", {"examine", "sizes"});
+    } catch (failed_request const& cause) {
+      found.charges.push_back({charge::kind::failure, cause.what()});
+    }
+    if (found.is_accused()) { refuse_reference(found.charges[0].text); }
+  }
+
   [[noreturn]] void refuse_reference(std::string const& why) {
     for (auto& each : references_) { each = start(); }
     reference_seconds_ = 0;
-    references_known_ = false;
+    references_known_ = sizes_known_ = false;
     throw std::runtime_error("the problem's own reference: " + why);
   }
 
@@ -316,6 +331,7 @@ class session {
   double reference_seconds_ = 0;  ///< the least of its examined calls; 0: not examined
   double undisturbed_seconds_ = 0;
   bool references_known_ = false;  ///< both were judged whole in a comparison
+  bool sizes_known_ = false;       ///< one is right at all sizes and special values
 };
 
 }  // namespace referee_detail
