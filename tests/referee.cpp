@@ -265,6 +265,15 @@ TEST_CASE("a reference that is wrong where a candidate is wrong too is refused")
   }
 }
 
+TEST_CASE("no inputs are those of an earlier verdict, whatever the seed is") {
+  tried referee{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES};  // all have one seed
+  for (int i = 0; i < 2; ++i) {
+    auto const found = referee.judge("knows-inputs");
+    INFO(report::json_line(found));
+    CHECK_FALSE(found.is_accused());
+  }
+}
+
 TEST_CASE("a candidate that fails gets one line, and nothing of it is left") {
   std::map<std::string, std::string> const failures{
       {"crashes", "ended by signal 11"},

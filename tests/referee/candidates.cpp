@@ -32,6 +32,7 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <iomanip>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -561,6 +562,16 @@ std::map<std::string, work> honest() {
     std::ofstream{mark} << ::getpid() << std::endl;
     for (int i = 0; i < 1024; ++i) { ::close(i); }
     for (;;) { ::pause(); }
+  });
+  // Fails where the inputs of its first call are those of an earlier process.
+  all["knows-inputs"] = always([is_first = true](task const& of) mutable {
+    of.run();
+    if (!std::exchange(is_first, false)) { return; }
+    auto const mark = this_file().parent_path() / "first";
+    float before = 2;
+    std::ifstream{mark} >> before;
+    if (before == of.x[1]) { throw std::runtime_error("the inputs of an earlier process"); }
+    std::ofstream{mark} << std::setprecision(9) << of.x[1];
   });
   all["zeros-first"] = always([](task const& of) {
     std::fill(of.y, of.y + of.n, 0.0f);

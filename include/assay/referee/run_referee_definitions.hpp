@@ -12,7 +12,6 @@
 #include <assay/referee/run_referee.hpp>
 #include <assay/serve/remote_subject.hpp>
 #include <assay/stats/number_text.hpp>
-#include <assay/stats/random_source.hpp>
 
 #include <algorithm>
 #include <array>
@@ -124,9 +123,8 @@ class session {
 
   /// Time limits follow the calls that were examined so far.
   void examine(process& in, referee_result& found) {
-    auto const seed = options_.measuring.seed != 0 ? options_.measuring.seed : stats::draw_seed();
     in.allow(reference_seconds_ * calls_of_a_request);
-    ask(in, "loading", {"load", found.candidate, std::to_string(seed)});
+    ask(in, "loading", {"load", found.candidate});
     for (auto const each : referee_detail::examination_steps) {
       std::string const step{each};
       if (accuses(in, found, concat({"examining '", step, "'"}), {"examine", step})) {
@@ -149,7 +147,7 @@ class session {
     referee_result found;
     auto& in = *references_[0];
     try {
-      ask(in, "loading", {"load", "", std::to_string(stats::draw_seed())});
+      ask(in, "loading", {"load", ""});
       for (auto const* step : {"first", "answer", "again"}) {
         if (accuses(in, found, "examining", {"examine", step})) { break; }
       }
@@ -225,8 +223,8 @@ class session {
                               std::function<std::shared_ptr<process>(int instance)> in) const {
     measure::variant made;
     made.axes = {{"implementation", label}};
-    made.build = [label, in = std::move(in), watch = std::move(watch)](measure::epoch const& now) {
-      return std::make_unique<candidate_subject>(in(now.instance), label, now, watch);
+    made.build = [in = std::move(in), watch = std::move(watch)](measure::epoch const& now) {
+      return std::make_unique<candidate_subject>(in(now.instance), watch);
     };
     made.label = std::move(label);
     return made;
@@ -259,7 +257,7 @@ class session {
                                : escaped  ? charge::kind::escaped_work
                                           : charge::kind::failure,
                                failure});
-    } else if (auto const late = found_behind(in, *options_.measuring.clock, own)) {
+    } else if (auto const late = found_behind(in, own)) {
       found.charges.push_back(*late);
     } else if (failure.empty()) {  // else it was cancelled, or the machine was restless
       examine_times(*in, found, *usual, *own);
