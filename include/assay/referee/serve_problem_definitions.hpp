@@ -137,7 +137,10 @@ class problem_server {
     return now;
   }
 
+  /// A library that GCC before 13 links by `-ffast-math` flushes subnormals of the thread that
+  /// loads it. Checks run on this thread, so its mode is restored.
   void load(std::string const& path) {
+    float_guard const guard;
     if (!path.empty()) { library_ = std::make_unique<candidate_library>(path); }
     examination_.emplace(place_, problem_, candidate(), stats::draw_seed());
   }
