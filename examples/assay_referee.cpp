@@ -41,7 +41,7 @@ void declare(CLI::App& app, referee_request& into) {
   shown(app.add_option("--alpha", into.alpha, "chance of a false difference, for each candidate"));
   shown(app.add_option("--max-seconds", into.max_seconds, "time limit of a comparison"));
   shown(app.add_option("--timeout", into.timeout, "seconds until a silent candidate is killed"));
-  app.add_option("--seed", into.seed, "repeats the inputs");
+  app.add_option("--seed", into.seed, "repeats the order of the cells; no input repeats");
   app.footer(
       "Exit codes: 0 no candidate is accused; 1 one is; 2 bad input, nothing was run; 4 the "
       "problem failed.");

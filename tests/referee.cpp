@@ -5,6 +5,7 @@
 // assay-test-timeout: 900
 #include <assay/referee.hpp>
 #include <assay/referee/candidate_place.hpp>
+#include <assay/referee/examination.hpp>
 #include <assay/referee/rotation.hpp>
 
 #include <dlfcn.h>
@@ -87,12 +88,13 @@ std::map<std::string, kind> const cheats{
 };
 
 std::set<std::string> const honest{
-    "names-threads",   "tunes-itself",   "workspace-of-256",    "plain",
-    "two-threads",     "pool",           "spinning-pool",       "async",
-    "scratch",         "mapped-scratch", "workspace",           "jitter",
-    "slow-first-call", "three-times",    "backwards",           "fma",
-    "pairwise-sum",    "prints",         "reads-a-file",        "zeros-first",
-    "shuffled",        "catches",        "rounds-and-restores", "blocks-a-signal"};
+    "names-threads",     "tunes-itself",   "workspace-of-256",    "plain",
+    "two-threads",       "pool",           "spinning-pool",       "async",
+    "scratch",           "mapped-scratch", "workspace",           "jitter",
+    "slow-first-call",   "three-times",    "backwards",           "fma",
+    "pairwise-sum",      "prints",         "reads-a-file",        "zeros-first",
+    "shuffled",          "catches",        "rounds-and-restores", "blocks-a-signal",
+    "rounds-when-loaded"};
 
 }  // namespace
 
@@ -253,6 +255,26 @@ TEST_CASE("a problem that accepts what is wrong is refused, and the expectation 
   CHECK_THAT(why("problem-unchecked"), contains("it has no `expect`"));
 }
 
+TEST_CASE("a reference that is wrong where a candidate is wrong too is refused") {
+  assay::test::folder const here;
+  std::filesystem::create_symlink(ASSAY_REFEREE_PROBLEM, here / "problem-skips-nan");
+  tried referee{(here / "problem-skips-nan").c_str(), ASSAY_REFEREE_CANDIDATES};
+  CHECK_FALSE(referee.judge("plain").is_accused());
+  for (auto const* name : {"no-nan", "no-nan-in-many"}) {
+    CHECK_THAT(message_of([&] { referee.judge(name); }),
+               contains("the problem's own reference: size ") && contains("inputs of NaN"));
+  }
+}
+
+TEST_CASE("no inputs are those of an earlier verdict, whatever the seed is") {
+  tried referee{ASSAY_REFEREE_PROBLEM, ASSAY_REFEREE_CANDIDATES};  // all have one seed
+  for (int i = 0; i < 2; ++i) {
+    auto const found = referee.judge("knows-inputs");
+    INFO(report::json_line(found));
+    CHECK_FALSE(found.is_accused());
+  }
+}
+
 TEST_CASE("a candidate that fails gets one line, and nothing of it is left") {
   std::map<std::string, std::string> const failures{
       {"crashes", "ended by signal 11"},
@@ -409,6 +431,47 @@ TEST_CASE("what is done beside the calls of a pass is seen in any of them") {
   auto const borrowed = charges_of(borrows, nothing);
   CHECK(borrowed.size() == 2);
   CHECK(borrowed.at("modified input") > 20);
+}
+
+TEST_CASE("NaN of one input is asked for where NaN of another hides it") {
+  problem of;
+  of.sizes = {100};
+  of.values = {special_values::nan};
+  of.declare = [](setup& make, std::size_t n) -> std::vector<double> {
+    auto const a = make.named("a").random<float>(n * n), x = make.named("x").random<float>(n);
+    auto const y = make.output<float>(n);
+    auto const right = [=](std::size_t i) {
+      double sum = 0;
+      for (std::size_t k = 0; k < n; ++k) { sum += double{a.seeded(i * n + k)} * x.seeded(k); }
+      return sum;
+    };
+    make.expect(y, right, sum_of(2 * n));
+    return {};
+  };
+  auto const examined = [&](bool skips_nan) {
+    auto const multiply = [=](void* const* buffers, std::size_t const* sizes, int, double const*,
+                              int, void*) {
+      auto const* const a = static_cast<float const*>(buffers[0]);
+      auto const* const x = static_cast<float const*>(buffers[1]);
+      auto const n = sizes[1];
+      for (std::size_t i = 0; i < n; ++i) {
+        float sum = 0;
+        for (std::size_t k = 0; k < n; ++k) {
+          auto const each = a[i * n + k];
+          sum += (skips_nan && each != each ? 0 : each) * x[k];
+        }
+        static_cast<float*>(buffers[2])[i] = sum;
+      }
+      return 0;
+    };
+    referee_detail::host_candidate_place place;
+    return referee_detail::examination{place, of, multiply, 7}.run("sizes");
+  };
+  CHECK_FALSE(examined(false));
+  auto const found = examined(true);
+  REQUIRE(found);
+  CHECK(found->what == kind::wrong_values);
+  CHECK_THAT(found->text, contains("size 100, inputs of NaN in a alone: "));
 }
 
 TEST_CASE("outputs are looked at in places that a candidate does not know") {

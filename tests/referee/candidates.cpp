@@ -32,6 +32,7 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <iomanip>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -562,6 +563,17 @@ std::map<std::string, work> honest() {
     for (int i = 0; i < 1024; ++i) { ::close(i); }
     for (;;) { ::pause(); }
   });
+  // Fails where the inputs of its first call are those of an earlier process.
+  all["knows-inputs"] = always([is_first = true](task const& of) mutable {
+    of.run();
+    if (!std::exchange(is_first, false)) { return; }
+    auto const mark = this_file().parent_path() / "first";
+    float before = 2;
+    std::ifstream{mark} >> before;
+    if (before == of.x[1]) { throw std::runtime_error("the inputs of an earlier process"); }
+    std::ofstream{mark} << std::setprecision(9) << of.x[1];
+  });
+  all["rounds-when-loaded"] = always([](task const& of) { of.run(); });
   all["zeros-first"] = always([](task const& of) {
     std::fill(of.y, of.y + of.n, 0.0f);
     of.run();
@@ -614,6 +626,11 @@ std::map<std::string, work> failing() {
     return 0;
   };
   return all;
+}
+
+/// As a library does that is linked by -ffast-math.
+[[gnu::constructor]] void change_mode() {
+  if (this_file().stem() == "rounds-when-loaded") { std::fesetround(FE_UPWARD); }
 }
 
 /// The work that the name of this file selects.

@@ -94,6 +94,10 @@ int main(int, char** argv) {
       return rows_work(buffers, sizes, scalars, row_columns, static_cast<std::size_t>(scalars[2]));
     }
     auto const code = candidate_work(buffers, sizes, scalars);
+    if (name == "problem-skips-nan") {
+      auto* const y = static_cast<float*>(buffers[1]);
+      for (std::size_t i = 0; i < sizes[0]; ++i) { y[i] = std::isnan(y[i]) ? 0 : y[i]; }
+    }
     if (name == "problem-near-its-input") {
       auto const* const x = static_cast<float const*>(buffers[0]);
       auto* const y = static_cast<float*>(buffers[1]);

@@ -333,6 +333,13 @@ TEST_CASE("jobs that make no sense are refused by name", "[transfer]") {
              test::contains("input 1 of 10 elements of 2 bytes has no address"));
   CHECK_THAT(refused([](auto& job) { job.outputs[0].element_bytes = 0; }),
              test::contains("output 0"));
+  auto const first = [](auto& job) { return static_cast<std::byte*>(job.outputs[0].data); };
+  CHECK_THAT(refused([&](auto& job) { job.inputs[1] = {first(job) + 1, 2}; }),
+             test::contains("output 0 overlaps input 1: an output may be the same array as"));
+  CHECK_THAT(refused([&](auto& job) { job.inputs[0] = {first(job), 1}; }),
+             test::contains("output 0 overlaps input 0"));
+  CHECK_THAT(refused([&](auto& job) { job.outputs.push_back(job.outputs[0]); }),
+             test::contains("overlaps output"));
   CHECK_THAT(test::message_of([&] { engine_on(device, transfer::overlapped{-1, 0}); }),
              test::contains("chunks is -1"));
   CHECK_THAT(test::message_of([] { transfer::staged{.threads = -2}.bounce().resolved(); }),

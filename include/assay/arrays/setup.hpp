@@ -50,8 +50,8 @@ class setup {
   setup for_another_lane() const;
   /// Permits arrays without elements.
   setup& allow_empty();
-  /// Gives arrays of `random` and `inout` that are declared from now on special values.
-  setup& with(special_values values);
+  /// Gives arrays of `random` and `inout` from now on special values; or array number `only` alone.
+  setup& with(special_values values, std::optional<std::size_t> only = {});
   /// Says that the workload computes with finite numbers alone. Arrays that are declared from now
   /// on are random where others hold NaN or infinities.
   setup& finite();

@@ -48,8 +48,9 @@ ASSAY_INLINE setup& setup::allow_empty() {
   state_->told.may_be_empty = true;
   return *this;
 }
-ASSAY_INLINE setup& setup::with(special_values values) {
+ASSAY_INLINE setup& setup::with(special_values values, std::optional<std::size_t> only) {
   state_->told.special = values;
+  state_->told.special_array = only;
   return *this;
 }
 ASSAY_INLINE setup& setup::finite() {
@@ -143,7 +144,10 @@ ASSAY_INLINE setup::declared_memory setup::declare_random(char const* call, std:
   auto& told = state_->told;
   bool const is_infinite =
       told.special == special_values::nan || told.special == special_values::infinities;
-  bool const is_special = told.special != special_values::none && !(is_infinite && told.finite);
+  bool const is_special =
+      told.special != special_values::none &&
+      told.special_array.value_or(state_->arrays.size()) == state_->arrays.size() &&
+      !(is_infinite && told.finite);
   if (is_special && !range.is_multiples) {
     told.has_nan = told.has_nan || is_infinite;
     range.special = detail::special_rule_of(told.special, n, range, seed,

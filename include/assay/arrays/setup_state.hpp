@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -129,6 +130,7 @@ struct setup_state {
   std::size_t sample = 0;  // elements of the next expectation; 0 for all
   struct {
     special_values special = special_values::none;
+    std::optional<std::size_t> special_array{};  // which alone has them; nothing: all
     std::size_t alignment = 1, layout = 0;
     bool may_be_empty = false;
     bool has_nan = false;  // an array has NaN or infinities on purpose

@@ -49,6 +49,7 @@ struct draw {
   std::uint64_t seed = 0;
   special_values values = special_values::none;
   bool keep_outputs = false;  ///< the outputs hold the results of an earlier problem, and no poison
+  std::optional<std::size_t> special_array{};  ///< the only one with special values; else all are
 };
 
 /// One buffer set: arrays of one size at fixed addresses, for calls over inputs that are drawn
@@ -78,7 +79,9 @@ class call_arrays {
   void begin_to_refresh(draw const& how) {
     store_->rewind(how.keep_outputs);
     setup_ = std::make_unique<setup>(store_, how.seed);
-    setup_->with(how.values).choose_scalars(random_bits(how.seed, 0)).choose_rows(layout_);
+    setup_->with(how.values, how.special_array)
+        .choose_scalars(random_bits(how.seed, 0))
+        .choose_rows(layout_);
     arguments_ = {*setup_, problem_.declare(*setup_, n_)};
   }
 

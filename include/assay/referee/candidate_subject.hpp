@@ -64,11 +64,10 @@ inline std::optional<charge> wrong_clock(outside_watch const& reference,
 /// of these cells follows a like one over special values, whose time does not count.
 class candidate_subject final : public measure::subject {
  public:
-  candidate_subject(std::shared_ptr<measure::remote_process> in, std::string const& label,
-                    measure::epoch const& now, std::shared_ptr<outside_watch> watch)
+  candidate_subject(std::shared_ptr<measure::remote_process> in,
+                    std::shared_ptr<outside_watch> watch)
       : process_(std::move(in)), watch_(std::move(watch)) {
-    process_->send({"build", label, std::to_string(now.number), std::to_string(now.seed),
-                    std::to_string(now.instance), std::string{to_string(now.decides.value())}});
+    process_->send({"build"});
   }
   candidate_subject(candidate_subject const&) = delete;
   candidate_subject& operator=(candidate_subject const&) = delete;
@@ -197,10 +196,9 @@ class candidate_subject final : public measure::subject {
 
 /// The charge that judgements behind a comparison find.
 inline std::optional<charge> found_behind(std::shared_ptr<measure::remote_process> in,
-                                          measure::clock decides,
                                           std::shared_ptr<outside_watch> const& watch) {
   try {
-    candidate_subject more{std::move(in), "candidate", {0, stats::draw_seed(), 0, decides}, watch};
+    candidate_subject more{std::move(in), watch};
     more.look_often();
   } catch (std::exception const& cause) {
     return watch->found ? watch->found : charge{charge::kind::failure, cause.what()};

@@ -37,6 +37,7 @@ struct asked {
   bool same_set = false;  ///< the first set is that of the first call before, and not the next one
   bool whole = false;     ///< looks at all of a large output, and not at parts drawn after the call
   double settle = 2e-3;   ///< seconds behind the calls in which further work would show
+  std::optional<std::size_t> special_array{};  ///< the only one with special values; else all are
 };
 
 /// Several buffer sets of one size, through which calls go in turn, each over inputs that are drawn
@@ -71,7 +72,7 @@ class rotation {
     for (std::size_t i = 0; i < std::min(calls, sets()); ++i) {
       bool const keeps = how.outputs == poisoned::none ||
                          (how.outputs == poisoned::some && random_.next() % 2 == 0);
-      set(i).begin_to_refresh({random_.next(), how.values, keeps});
+      set(i).begin_to_refresh({random_.next(), how.values, keeps, how.special_array});
       calls_.emplace_back([&of = set(i)](void* stream) { of.enqueue(stream); });
     }
     set(0).store().finish();  // all sets are on one stream

@@ -12,7 +12,6 @@
 #include <assay/referee/run_referee.hpp>
 #include <assay/serve/remote_subject.hpp>
 #include <assay/stats/number_text.hpp>
-#include <assay/stats/random_source.hpp>
 
 #include <algorithm>
 #include <array>
@@ -123,13 +122,15 @@ class session {
   }
 
   /// Time limits follow the calls that were examined so far.
-  void examine(process& in, referee_result& found) const {
-    auto const seed = options_.measuring.seed != 0 ? options_.measuring.seed : stats::draw_seed();
+  void examine(process& in, referee_result& found) {
     in.allow(reference_seconds_ * calls_of_a_request);
-    ask(in, "loading", {"load", found.candidate, std::to_string(seed)});
+    ask(in, "loading", {"load", found.candidate});
     for (auto const each : referee_detail::examination_steps) {
       std::string const step{each};
-      if (accuses(in, found, concat({"examining '", step, "'"}), {"examine", step})) { return; }
+      if (accuses(in, found, concat({"examining '", step, "'"}), {"examine", step})) {
+        if (step == "sizes") { examine_reference_sizes(); }
+        return;
+      }
       in.allow(std::max(reference_seconds_, examined_seconds(in)) * calls_of_a_request);
     }
   }
@@ -146,7 +147,7 @@ class session {
     referee_result found;
     auto& in = *references_[0];
     try {
-      ask(in, "loading", {"load", "", std::to_string(stats::draw_seed())});
+      ask(in, "loading", {"load", ""});
       for (auto const* step : {"first", "answer", "again"}) {
         if (accuses(in, found, "examining", {"examine", step})) { break; }
       }
@@ -164,10 +165,22 @@ class session {
     for (auto& each : references_) { each->allow(reference_seconds_ * calls_of_a_request); }
   }
 
+  /// Once, and not before a candidate is wrong there: throws if the reference is wrong too.
+  void examine_reference_sizes() {
+    if (std::exchange(sizes_known_, true)) { return; }
+    referee_result found;
+    try {
+      accuses(*references_[0], found, "examining", {"examine", "sizes"});
+    } catch (failed_request const& cause) {
+      found.charges.push_back({charge::kind::failure, cause.what()});
+    }
+    if (found.is_accused()) { refuse_reference(found.charges[0].text); }
+  }
+
   [[noreturn]] void refuse_reference(std::string const& why) {
     for (auto& each : references_) { each = start(); }
     reference_seconds_ = 0;
-    references_known_ = false;
+    references_known_ = sizes_known_ = false;
     throw std::runtime_error("the problem's own reference: " + why);
   }
 
@@ -210,8 +223,8 @@ class session {
                               std::function<std::shared_ptr<process>(int instance)> in) const {
     measure::variant made;
     made.axes = {{"implementation", label}};
-    made.build = [label, in = std::move(in), watch = std::move(watch)](measure::epoch const& now) {
-      return std::make_unique<candidate_subject>(in(now.instance), label, now, watch);
+    made.build = [in = std::move(in), watch = std::move(watch)](measure::epoch const& now) {
+      return std::make_unique<candidate_subject>(in(now.instance), watch);
     };
     made.label = std::move(label);
     return made;
@@ -244,7 +257,7 @@ class session {
                                : escaped  ? charge::kind::escaped_work
                                           : charge::kind::failure,
                                failure});
-    } else if (auto const late = found_behind(in, *options_.measuring.clock, own)) {
+    } else if (auto const late = found_behind(in, own)) {
       found.charges.push_back(*late);
     } else if (failure.empty()) {  // else it was cancelled, or the machine was restless
       examine_times(*in, found, *usual, *own);
@@ -316,6 +329,7 @@ class session {
   double reference_seconds_ = 0;  ///< the least of its examined calls; 0: not examined
   double undisturbed_seconds_ = 0;
   bool references_known_ = false;  ///< both were judged whole in a comparison
+  bool sizes_known_ = false;       ///< one is right at all sizes and special values
 };
 
 }  // namespace referee_detail

@@ -16,6 +16,7 @@
 #include <assay/referee/sound_problem.hpp>
 #include <assay/serve/answers.hpp>
 #include <assay/stats/number_text.hpp>
+#include <assay/stats/random_source.hpp>
 
 #include <sys/prctl.h>
 
@@ -38,19 +39,21 @@ namespace referee_detail {
 using measure::served::at;
 using measure::served::words;
 
-/// Answers the requests of the referee about a problem, for its reference and one candidate.
+/// Answers the requests of the referee about a problem, for its reference and one candidate. It
+/// draws all inputs itself: what follows from a seed of the referee could be that of an earlier
+/// verdict, whose results a candidate may have kept in a file.
 ///
 /// | request                          | reply                                           |
 /// |----------------------------------|-------------------------------------------------|
 /// | `sound`                          | `ok`, or `wrong TEXT`                           |
-/// | `load PATH SEED`                 | `ok`; an empty path loads the reference         |
+/// | `load PATH`                      | `ok`; an empty path loads the reference         |
 /// | `examine STEP`                   | `ok`, or `wrong KIND TEXT`                      |
 /// | `examined`                       | `ok SECONDS UNDISTURBED SETS`: the least so far |
 /// | `ceiling UNIT AMOUNT`            | `ok RATE NAME` for a call of it; `ok`: none     |
 /// | `state`                          | the same: compares with the state before `load` |
 /// | `clock`                          | `ok NANOSECONDS` of the steady clock            |
 /// | `unload PATH`                    | as `examine`; loads it once more before         |
-/// | `build NAME EPOCH SEED ...`      | `ok BYTES FLOPS CHECKS SETS NOTE ...`           |
+/// | `build`                          | `ok BYTES FLOPS CHECKS SETS NOTE ...`           |
 /// | `prepare CALLS SPECIAL`          | `ok`; draws the inputs of a cell                |
 /// | `run`                            | `ok SECONDS WALL GPU ...`: all, and a call of it |
 /// | `judge WHOLE`                    | as `examine`, of one of these calls             |
@@ -66,7 +69,7 @@ class problem_server {
     if (verb == "cases") { return {"ok", "reference", std::string{to_string(place_.decides())}}; }
     if (verb == "load") {
       state_ = measured_state();
-      load(at(request, 1), measure::served::to_number<std::uint64_t>(at(request, 2)));
+      load(at(request, 1));
       return {"ok"};
     }
     if (verb == "sound") {
@@ -99,7 +102,7 @@ class problem_server {
       return {"ok", std::to_string(std::chrono::nanoseconds{now}.count())};
     }
     if (verb == "unload") { return reply(unload(at(request, 1))); }
-    if (verb == "build") { return build(request); }
+    if (verb == "build") { return build(); }
     if (!cells_) { throw std::logic_error(concat({"'", verb, "' before 'build'"})); }
     if (verb == "prepare") {
       bool const special = at(request, 2) == "special" && !problem_.values.empty();
@@ -134,9 +137,12 @@ class problem_server {
     return now;
   }
 
-  void load(std::string const& path, std::uint64_t seed) {
+  /// A library that GCC before 13 links by `-ffast-math` flushes subnormals of the thread that
+  /// loads it. Checks run on this thread, so its mode is restored.
+  void load(std::string const& path) {
+    float_guard const guard;
     if (!path.empty()) { library_ = std::make_unique<candidate_library>(path); }
-    examination_.emplace(place_, problem_, candidate(), seed);
+    examination_.emplace(place_, problem_, candidate(), stats::draw_seed());
   }
 
   candidate_function candidate() const {
@@ -151,8 +157,9 @@ class problem_server {
     examination_.reset();
     library_.reset();
     auto const cycle = [&] {
-      load(path, 1);
-      call_arrays{place_, problem_, library_->entry(), problem_.sizes.front(), 1}.call();
+      load(path);
+      call_arrays{place_, problem_, library_->entry(), problem_.sizes.front(), stats::draw_seed()}
+          .call();
       examination_.reset();
       library_.reset();
       place_.settle(1e-3);
@@ -172,13 +179,11 @@ class problem_server {
     });
   }
 
-  words build(words const& request) {
+  words build() {
     if (examination_) { examination_->clear(); }
     cells_.reset();
     called_ = candidate();
-    auto const now = measure::served::epoch_of(request);
-    cells_.emplace(place_, problem_, called_, problem_.sizes.front(),
-                   measure::placement_seed(now, at(request, 1), 0));
+    cells_.emplace(place_, problem_, called_, problem_.sizes.front(), stats::draw_seed());
     auto const& made = cells_->arrays();
     words told{"ok", measure::served::from_double(made.bytes()),
                measure::served::from_double(made.flops()),

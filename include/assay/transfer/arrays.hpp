@@ -31,6 +31,25 @@ struct host_array {
   }
 };
 
+/// Throws `std::invalid_argument` that names both arrays if an output overlaps another array,
+/// unless this is an input of the same elements. One chunk would write what a later chunk reads.
+inline void require_apart(std::vector<host_array> const& all, std::size_t elements) {
+  for (auto const& to : all) {
+    if (to.is_input) { continue; }
+    for (auto const& each : all) {
+      bool const is_same = each.data == to.data && each.element_bytes == to.element_bytes;
+      bool const may_overlap = &each == &to || (each.is_input && is_same);
+      if (may_overlap || each.data >= to.data + elements * to.element_bytes ||
+          to.data >= each.data + elements * each.element_bytes) {
+        continue;
+      }
+      throw std::invalid_argument(to.in_words() + " overlaps " + each.in_words() +
+                                  ": an output may be the same array as an input of equal element "
+                                  "size; otherwise arrays must not overlap");
+    }
+  }
+}
+
 /// The arrays of a job, inputs first. Throws `std::invalid_argument` that names the array or the
 /// field that makes no sense.
 template <class Link, class Compute>
@@ -66,6 +85,7 @@ std::vector<host_array> arrays_of(Link const& link, job<Compute> const& what) {
                                   " is in device memory: a job's arrays are on the host");
     }
   }
+  require_apart(all, elements);
   return all;
 }
 
