@@ -424,6 +424,8 @@ TEST_CASE("invalid names and options are refused before anything is called", "[c
   CHECK_THROWS_WITH(compare("", counted, "b", counted), "a variant needs a name that is not empty");
   CHECK_THROWS_WITH(compare("a", counted, "b", counted, {.margin = -0.01}),
                     test::contains("margin is positive, not -0.01"));
+  CHECK_THROWS_WITH(compare("a", counted, "b", counted, {.margin = 2}),
+                    "margin is a share below 1, such as 0.02 for 2 %, not 2");
   CHECK_THROWS_WITH(compare("a", counted, "b", counted, {.clock = measure::clock::gpu}),
                     "host calls have no clock but wall");
   CHECK_THROWS_WITH(compare("a", counted, "b", counted, {.clock = measure::clock::submit}),

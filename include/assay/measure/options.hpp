@@ -25,7 +25,7 @@ enum class verification { at_ends, every_epoch };
 
 /// Options of a comparison. The defaults are the procedure as calibrated.
 struct options {
-  double margin = 0.01;    ///< differences inside it do not matter, as a share
+  double margin = 0.01;    ///< differences inside it do not matter, a share below 1
   double alpha = 0.05;     ///< false-alarm rate over all interim analyses and contrasts together
   std::uint64_t seed = 0;  ///< 0: draws a seed, which the result records
   int max_epochs = 96;     ///< analyses come after 8 (one contrast), 12, 16, 24, 48 and 96

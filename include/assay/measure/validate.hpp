@@ -75,6 +75,8 @@ inline void validate(std::vector<variant> const& variants, std::vector<contrast>
   };
   (void)stats::alpha_schedule(chosen.max_epochs, chosen.alpha, contrasts.size());
   positive("margin", chosen.margin);
+  require(chosen.margin < 1, "margin is a share below 1, such as 0.02 for 2 %, not " +
+                                 stats::number_text(chosen.margin));
   positive("cell_seconds", chosen.cell_seconds);
   positive("max_seconds", chosen.max_seconds);
   int const most = chosen.most_launches.value_or(200);
