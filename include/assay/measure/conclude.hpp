@@ -88,6 +88,9 @@ class result_builder {
     measured.bytes = variants_[v].bytes != 0 ? variants_[v].bytes : end_.bytes[v];
     measured.flops = variants_[v].flops != 0 ? variants_[v].flops : end_.flops[v];
     measured.results = end_.results[v];
+    if (end_.outcome == verdict::wrong_answer && end_.variant == static_cast<int>(v)) {
+      return;  // a wrong variant has no time
+    }
     std::vector<double> hertz;
     for (auto const& each : result_.cells) {
       auto const& of = result_.epoch_records[static_cast<std::size_t>(each.epoch)];
