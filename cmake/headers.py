@@ -31,7 +31,7 @@ STANDARD = {
     "any": r"any(_cast)?",
     "array": r"(to_)?array|get",
     "atomic": r"atomic(_ref)?|memory_order_\w+",
-    "bit": r"bit_(cast|width)|countr_zero|has_single_bit|endian",
+    "bit": r"bit_(cast|width)|countr_zero|has_single_bit|popcount|endian",
     "cctype": r"is(alnum|digit)",
     "cerrno": r"errno",
     "cfenv": r"fe[gs]et\w+|fenv_t",

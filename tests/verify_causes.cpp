@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "verify_scale.hpp"
 
+#include <assay/core/bfloat16.hpp>
 #include <assay/verify.hpp>
 
 #include <algorithm>
@@ -179,6 +180,41 @@ TEST_CASE("a read of what lies before or behind an array is named", "[verify]") 
              }),
              contains("n = 5, zeros: element 4 of y is ") &&
                  contains("; it was computed from memory before or behind x; repeat with"));
+}
+
+/// Takes one element more than it should, and is told so.
+template <class T>
+void check_one_too_many(auto combine) {
+  auto const seen = verify(
+      [combine](setup& make, std::size_t n) {
+        auto const x = make.named("x").random<T>(n, {-1, 1});
+        auto const y = make.named("y").output<T>(1);
+        auto const right = [=](std::span<double> one) {
+          one[0] = x.seeded(0);
+          for (std::size_t i = 1; i < n; ++i) { one[0] = combine(one[0], double(x.seeded(i))); }
+        };
+        make.expect(y, right, sum_of(n));
+        return [=] {
+          double all = double(x.data()[0]);
+          for (std::size_t i = 1; i <= n; ++i) { all = combine(all, double(x.data()[i])); }
+          y.data()[0] = T(static_cast<float>(all));
+        };
+      },
+      {.only = sizes{}.at_least(1).at_most(65)});
+  CHECK_THAT(seen.failure, contains("was computed from memory before or behind x"));
+}
+
+TEST_CASE("one element too many is seen by a sum, a greatest and a least element of any type",
+          "[verify]") {
+  auto const sum = [](double a, double b) { return a + b; };
+  auto const greatest = [](double a, double b) { return std::max(a, b); };
+  auto const least = [](double a, double b) { return std::min(a, b); };
+  check_one_too_many<float>(sum);
+  check_one_too_many<float>(greatest);
+  check_one_too_many<float>(least);
+  check_one_too_many<bfloat16>(sum);
+  check_one_too_many<bfloat16>(greatest);
+  check_one_too_many<bfloat16>(least);
 }
 
 TEST_CASE("state between calls is not told as a read of an output", "[verify]") {

@@ -301,6 +301,19 @@ TEST_CASE("placement of kept buffers is no sign below its allowance; without one
   CHECK(small.epoch_effects.size() == 8);  // more epochs could not help
   CHECK_THAT(small.reason, contains("may be the placement of your buffers") && contains("2 %") &&
                                contains("assay::setup& make") && contains("same_buffers"));
+
+  // Calls below 50 us have an allowance of their own.
+  auto const judged = [&](double seconds, double ratio) {
+    scripted_machine other{seed};
+    other.launch_seconds = seconds;
+    other.factor = [ratio](int variant, int) { return variant == 1 ? ratio : 1.0; };
+    auto variants = variants_on(other, 0.05);
+    for (auto& each : variants) { each.short_placement = 0.25; }
+    return measure::run(variants, {b_against_a}, chosen).findings.at(0);
+  };
+  CHECK(judged(10e-6, 1.2).outcome == verdict::unproven);
+  CHECK(judged(10e-6, 1.4).outcome == verdict::slower);
+  CHECK(judged(100e-6, 1.2).outcome == verdict::slower);
 }
 
 TEST_CASE("a control whose second instance has its buffers misleads without untimed launches") {

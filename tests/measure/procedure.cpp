@@ -332,6 +332,8 @@ TEST_CASE("a wrong answer after timing replaces the verdict") {
   CHECK_THAT(result.findings.at(0).reason,
              assay::test::contains("\"a\", epoch 8, after timing, buffer set ") &&
                  assay::test::contains(": stale"));
+  CHECK(result.variants[0].on(clock::wall).count == 0);  // a wrong variant has no time
+  CHECK(result.variants[1].on(clock::wall).count > 0);
 }
 
 TEST_CASE("answers are checked in both buffer sets at both ends, or around every epoch") {

@@ -148,6 +148,8 @@ TEST_CASE("a space has all allowed combinations, and names what is wrong with it
 }
 
 TEST_CASE("a parameter has numbers or texts, in any spelling") {
+  std::vector<int> const blocks{64, 128};
+  CHECK(space{{"block", blocks}, {"more", std::vector<std::size_t>{1, 2}}}.points().size() == 4);
   auto const ways = space{{"way", {"slow", "fast"}}};
   REQUIRE(ways.points().size() == 2);
   CHECK(ways.points()[0].text("way") == "slow");

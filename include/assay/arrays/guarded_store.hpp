@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,7 +22,8 @@ namespace assay::arrays {
 
 /// Puts a red zone before and behind each array of another store. `shifted` arrays begin off the
 /// multiples of 256 bytes by as little as they may: one element, or what `setup::align` asks for.
-/// The zones hold random bytes, so code that looks there cannot tell them from other memory.
+/// The zones hold random bytes, so code that looks there cannot tell them from other memory. Those
+/// of a store that `may_change` hold random bytes that are large as numbers of any type.
 class guarded_store final : public array_store {
  public:
   static constexpr std::size_t zone = 16 * 1024;
@@ -32,9 +34,13 @@ class guarded_store final : public array_store {
   explicit guarded_store(std::unique_ptr<array_store> in, begin where = begin::even,
                          std::uint64_t seed = stats::draw_seed(), bool may_change = false)
       : array_store(0), store_(std::move(in)), where_(where), may_change_(may_change) {
+    // As floating numbers of 2, 4 and 8 bytes: 128 to 511, 5.6e14 to 2.3e15, and above 1e115. A
+    // small number would reach a result without a trace.
+    constexpr std::uint64_t random = 0x87FE'87FE'87FE'87FE, large = 0x5801'5801'5801'5801;
     for (std::size_t i = 0; i < marks_.size(); ++i) {
-      marks_[i] = random_bits(seed, i);
-      other_marks_[i] = ~marks_[i];
+      auto const bits = random_bits(seed, i);
+      marks_[i] = may_change ? (bits & random) | large : bits;
+      other_marks_[i] = may_change ? marks_[i] ^ random : ~bits;
     }
   }
 
@@ -56,9 +62,9 @@ class guarded_store final : public array_store {
   /// The red zones of one array hold other bytes from now on, and those of all others the usual
   /// ones.
   void mark_otherwise(void const* array) {
-    for (auto const& [data, bytes] : blocks_) {
-      if (data != array && data != otherwise_) { continue; }
-      mark(data, bytes, data == array ? other_marks_ : marks_);
+    for (auto const& each : blocks_) {
+      if (each.data != array && each.data != otherwise_) { continue; }
+      mark(each.data, each.bytes, marks_of(each, each.data == array));
     }
     otherwise_ = array;
   }
@@ -66,10 +72,10 @@ class guarded_store final : public array_store {
   /// The damage of the first array with changed red zones.
   std::optional<damage> damaged() {
     auto got = marks_;
-    auto const changes = [&](std::byte const* data, std::ptrdiff_t from) {
-      store_->copy_out(got.data(), data + from, zone);
+    auto const changes = [&](block const& of, std::ptrdiff_t from) {
+      store_->copy_out(got.data(), of.data + from, zone);
       damage::bytes found;
-      auto const& marks = data == otherwise_ ? other_marks_ : marks_;
+      auto const& marks = marks_of(of, of.data == otherwise_);
       if (got == marks) { return found; }
       auto const now = std::as_bytes(std::span{got}), wanted = std::as_bytes(std::span{marks});
       std::size_t first = 0, last = zone - 1;
@@ -79,9 +85,9 @@ class guarded_store final : public array_store {
       found.last = from + static_cast<std::ptrdiff_t>(last);
       return found;
     };
-    for (auto const& [data, bytes] : blocks_) {
-      damage const found{data, changes(data, -static_cast<std::ptrdiff_t>(zone)),
-                         changes(data, static_cast<std::ptrdiff_t>(bytes))};
+    for (auto const& each : blocks_) {
+      damage const found{each.data, changes(each, -static_cast<std::ptrdiff_t>(zone)),
+                         changes(each, static_cast<std::ptrdiff_t>(each.bytes))};
       if (found.before.first <= found.before.last || found.behind.first <= found.behind.last) {
         return found;
       }
@@ -122,9 +128,9 @@ class guarded_store final : public array_store {
     if (next_ == blocks_.size() || (may_change_ && blocks_[next_].bytes != bytes)) {
       auto* const room = store_->allocate(bytes + 2 * zone + 2 * step) + zone;
       auto* const data = aligned(room, 0, step) + (where_ == begin::shifted ? step : 0);
-      mark(data, bytes, marks_);
       blocks_.resize(std::max(blocks_.size(), next_ + 1));
       blocks_[next_] = {data, bytes};
+      mark(data, bytes, marks_of(blocks_[next_], false));
     }
     auto const& made = blocks_[next_++];
     if (made.bytes == bytes) { return made.data; }
@@ -133,6 +139,12 @@ class guarded_store final : public array_store {
         "same ones for the same size");
   }
   using zone_marks = std::array<std::uint64_t, zone / sizeof(std::uint64_t)>;
+  /// Each is the other one for half of all sizes: large numbers of either sign, so that neither a
+  /// least nor a greatest element hides them.
+  zone_marks const& marks_of(block const& of, bool otherwise) const noexcept {
+    bool const swapped = may_change_ && std::popcount(of.bytes) % 2 == 1;
+    return swapped != otherwise ? other_marks_ : marks_;
+  }
   void mark(std::byte* data, std::size_t bytes, zone_marks const& by) {
     store_->copy_in(data - zone, by.data(), zone);
     store_->copy_in(data + bytes, by.data(), zone);

@@ -103,7 +103,7 @@ inline rounding_rule dot_of(number auto terms, double largest = 1) {
 /// u |x|. The default tolerance has 16 u.
 inline rounding_rule exp_of(double largest = 1) { return {8 * largest, 0}; }
 /// For softmax over so many numbers of a magnitude up to `largest`: two exponentials of up to
-/// 2 * largest, and a sum of positive terms.
+/// 2 * largest, and a sum of positive terms. One in one sequence can exceed it from 2^16 terms on.
 inline rounding_rule softmax_of(number auto terms, double largest = 1) {
   return {24 * largest + 2 * std::sqrt(static_cast<double>(terms)), 0};
 }

@@ -94,7 +94,10 @@ inline std::vector<variant> variants_of(callable_list const& of,
                    [with, label = each.label, make = factory_of(each)](epoch const& now) {
                      return with->build(now, label, make);
                    }});
-    if (own_buffers && brings_buffers(each)) { all.back().placement = of.place.placement; }
+    if (own_buffers && brings_buffers(each)) {
+      all.back().placement = of.place.placement;
+      all.back().short_placement = of.place.short_placement;
+    }
     if (is_immovable(each)) { all.back().placement = immovable_placement; }
   }
   return all;
@@ -121,6 +124,9 @@ inline std::vector<std::string> scope_notes(callable_list const& of, bool own_bu
         {"callables keep their buffers in all epochs, so all verdicts are on these buffers, and "
          "effects up to ",
          share_text(of.place.placement),
+         of.place.short_placement > 0 ? concat({", and of calls below 50 us up to ",
+                                                share_text(of.place.short_placement), ","})
+                                      : std::string{},
          " may be their placement; a factory of assay::setup& tells the two apart"}));
   }
   for (auto const& each : of.entries) {

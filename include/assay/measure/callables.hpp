@@ -22,6 +22,7 @@ struct callable_place {
   int most_launches = 0;
   /// The share of a call's time that the placement of its buffers may be worth.
   double placement = 0;
+  double short_placement = 0;  ///< the same of short calls, if it is more
   std::shared_ptr<callable_support const> (*make)(options const&) = nullptr;
 };
 

@@ -40,6 +40,7 @@ struct run_outcome {
   verdict outcome = verdict::inconclusive;
   std::string reason;
   int variant = -1;
+  double launch_seconds = 0;                         ///< of the longest launch in the warm-up
   std::vector<double> bytes, flops;                  ///< by variant, from its subject
   std::vector<std::optional<checks>> results;        ///< by variant, none where it was not built
   std::vector<cell> empty_calls;                     ///< cells of calls that do nothing
@@ -88,6 +89,9 @@ class result_builder {
     measured.bytes = variants_[v].bytes != 0 ? variants_[v].bytes : end_.bytes[v];
     measured.flops = variants_[v].flops != 0 ? variants_[v].flops : end_.flops[v];
     measured.results = end_.results[v];
+    if (end_.outcome == verdict::wrong_answer && end_.variant == static_cast<int>(v)) {
+      return;  // a wrong variant has no time
+    }
     std::vector<double> hertz;
     for (auto const& each : result_.cells) {
       auto const& of = result_.epoch_records[static_cast<std::size_t>(each.epoch)];
@@ -157,7 +161,7 @@ class result_builder {
   /// Takes the verdict that the interval allows, then applies the guards.
   void classify(finding& found, std::size_t k, std::optional<control_check> const& control) {
     auto by = judge(effects_, found.on, k, *end_.last_analysis, options_.margin,
-                    placement_of(contrasts_[k], variants_));
+                    placement_of(contrasts_[k], variants_, end_.launch_seconds));
     if (control) {
       by = beyond_control(std::move(by), *control, variants_.front().label, options_.margin);
     }

@@ -296,11 +296,17 @@ inline judged_effects beyond_control(judged_effects of, control_check const& con
   return of;
 }
 
-/// The share of its time that placement may be worth to a variant of the contrast.
-inline double placement_of(contrast const& by, std::vector<variant> const& variants) {
+/// The share of its time that placement may be worth to a variant of the contrast, where the
+/// longest launch takes so many seconds.
+inline double placement_of(contrast const& by, std::vector<variant> const& variants,
+                           double launch_seconds) {
   double largest = 0;
   for (std::size_t v = 0; v < variants.size(); ++v) {
-    if (by.weights[v] != 0) { largest = std::max(largest, variants[v].placement); }
+    if (by.weights[v] == 0) { continue; }
+    largest = std::max(largest, variants[v].placement);
+    if (launch_seconds < short_launch_seconds) {
+      largest = std::max(largest, variants[v].short_placement);
+    }
   }
   return largest;
 }

@@ -80,6 +80,7 @@ class procedure final : epoch_loop {
     } catch (interruption const& cause) { end_early(cause); }
     note_checks();
     end_.caveats = caveats_;
+    end_.launch_seconds = longest_launch_;
     conclude(variants_, contrasts_, options_, effects_, launches_, end_, record_);
     record_.seconds = elapsed();
     return std::move(record_);
@@ -189,7 +190,7 @@ class procedure final : epoch_loop {
     bool all_settled = true;
     for (std::size_t k = 0; k < contrasts_.size(); ++k) {
       auto const judged = judge(effects_, primary_, k, *due, options_.margin,
-                                placement_of(contrasts_[k], variants_));
+                                placement_of(contrasts_[k], variants_, longest_launch_));
       record.outcomes.push_back(judged.found.outcome);
       all_settled = all_settled && judged.settled(options_);
     }

@@ -136,6 +136,10 @@ struct variant {
   /// The share of its time that the placement of buffers may be worth which it keeps in all epochs;
   /// 0 where each build has new ones, or where all variants keep the same ones.
   double placement = 0;
+  double short_placement = 0;  ///< the same of launches below `short_launch_seconds`, if it is more
 };
+
+/// Launches below this may work on the nearest caches alone, where placement is worth most.
+inline constexpr double short_launch_seconds = 50e-6;
 
 }  // namespace assay::measure

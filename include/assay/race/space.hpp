@@ -75,11 +75,12 @@ struct dimension {
   dimension(std::string own, std::initializer_list<Text> values) : name(std::move(own)) {
     for (std::string_view const each : values) { texts.emplace_back(each); }
   }
-  dimension(std::string own, std::vector<long long> values)
-      : name(std::move(own)), numbers(std::move(values)) {}
+  template <std::integral Number>
+  dimension(std::string own, std::vector<Number> const& values)
+      : name(std::move(own)), numbers(values.begin(), values.end()) {}
   dimension(std::string own, std::vector<std::string> values)
       : name(std::move(own)), texts(std::move(values)) {}
-  dimension(parameter<> of) : dimension(std::move(of.name), std::move(of.values)) {}
+  dimension(parameter<> of) : name(std::move(of.name)), numbers(std::move(of.values)) {}
   dimension(parameter<text_values> of) : dimension(std::move(of.name), std::move(of.values)) {}
 
   std::string name;
