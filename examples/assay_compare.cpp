@@ -27,7 +27,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -271,13 +270,6 @@ void tell(compare_request const& of, std::string const& name, measure::compariso
   }
 }
 
-/// The worse of two exit codes: a wrong answer is worst, then a failure, then --fail-if.
-int worse(int one, int other) {
-  constexpr std::array order{0, 5, 3, 4, 1};
-  auto const rank = [&](int code) { return std::ranges::find(order, code); };
-  return rank(one) < rank(other) ? other : one;
-}
-
 int compare(compare_request& of) {
   using std::chrono::steady_clock;
   auto const runs = of.of_nvbench ? nvbench_runs(of) : nullptr;
@@ -287,7 +279,7 @@ int compare(compare_request& of) {
     return cli::ok;
   }
   cli::detail::interrupt_guard const guard;
-  int code = cli::ok;
+  auto code = cli::ok;
   double const limit = of.chosen.measuring.max_seconds;
   auto const begin = steady_clock::now();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -305,7 +297,7 @@ int compare(compare_request& of) {
     auto const found = judged(of, all, i, runs);
     progress.finish();
     tell(of, all[i].name, found, all.size() == 1);
-    code = worse(code, cli::judge(found, of.chosen.fail_if));
+    code = cli::worse(code, cli::judge(found, of.chosen.fail_if));
     if (cli::detail::was_interrupted()) { break; }
   }
   of.chosen.later->end(std::cout, true);

@@ -227,11 +227,11 @@ int report_all(request const& of) {
   // The files come before the terminal, where a closed pipe ends the process.
   write(of, files);
   if (files.empty()) { std::cout << told(all, old) << std::flush; }
+  auto code = cli::ok;
   for (auto const& each : all) {
-    auto const code = of.fail_if.empty() ? cli::ok : cli::judge(each.of, of.fail_if);
-    if (code != cli::ok) { return code; }
+    if (!of.fail_if.empty()) { code = cli::worse(code, cli::judge(each.of, of.fail_if)); }
   }
-  return cli::ok;
+  return code;
 }
 
 void declare(CLI::App& app, request& into) {

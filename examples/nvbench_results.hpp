@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +22,7 @@ namespace assay::examples {
 /// What one run of a program says about one state: a benchmark and a value of each of its axes.
 struct nvbench_state {
   std::string name;                    ///< `copy BlockSize=64 T=F32`
+  std::string key;                     ///< the same with the device, however many there are
   std::vector<std::string> selection;  ///< the arguments that run this state alone
   std::string skipped;                 ///< why it did not run; empty where it did
   double gpu_seconds = 0;              ///< the mean of isolated launches; 0: not timed
@@ -52,12 +55,16 @@ inline std::string selected(json const& axes, std::string const& name, std::stri
   return concat({name, "=", value});
 }
 
-/// The number of a summary; 0 where the state has none of that tag.
+/// The time in a summary; 0 where the state has none of that tag, or one that is no time.
 inline double number(json const& state, std::string_view tag) {
   for (auto const& each : state.at("summaries")) {
     if (each.at("tag") != tag) { continue; }
     for (auto const& part : each.at("data")) {
-      if (part.at("name") == "value") { return std::stod(text_of(part.at("value"))); }
+      if (part.at("name") != "value") { continue; }
+      auto const text = text_of(part.at("value"));
+      double value = 0;
+      (void)std::from_chars(text.data(), text.data() + text.size(), value);
+      return value > 0 && std::isfinite(value) ? value : 0;
     }
   }
   return 0;
@@ -88,15 +95,16 @@ inline nvbench_state read_state(json const& benchmark, json const& state, bool s
   nvbench_state read;
   read.name = benchmark.at("name").get<std::string>();
   read.selection = {"--benchmark", read.name};
+  auto const device = text_of(state.at("device"));
+  read.key = concat({read.name, " device=", device});
   if (several_devices) {
-    auto const device = text_of(state.at("device"));
     read.name += concat({" device=", device});
     read.selection.insert(read.selection.end(), {"--devices", device});
   }
   for (auto const& axis : state.at("axis_values")) {
     auto const name = axis.at("name").get<std::string>();
     auto const value = text_of(axis.contains("value") ? axis["value"] : axis.at("input_string"));
-    read.name += concat({" ", name, "=", value});
+    for (auto* const each : {&read.name, &read.key}) { *each += concat({" ", name, "=", value}); }
     read.selection.insert(read.selection.end(),
                           {"--axis", selected(benchmark.at("axes"), name, value)});
   }

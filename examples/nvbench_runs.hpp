@@ -165,7 +165,13 @@ class nvbench_runs {
             concat({"'", programs_[program].path, "': it measured ", std::to_string(found.size()),
                     " states of ", std::to_string(both_.size() - first_)}));
       }
-      for (std::size_t i = 0; i < found.size(); ++i) { kept[first_ + i] = std::move(found[i]); }
+      for (auto i = first_; i < both_.size(); ++i) {
+        auto at = std::ranges::find(found, both_[i].key, &nvbench_state::key);
+        // Real numbers of axes are rounded in a selection: those states come in its order.
+        if (at == found.end()) { at = found.begin(); }
+        kept[i] = std::move(*at);
+        found.erase(at);
+      }
     }
     auto const& state = kept.at(which);
     if (state.skipped.empty()) { return state; }

@@ -96,6 +96,19 @@ std::string error_in(std::string const& log) {
   return at == text.npos ? text : cli::one_line(std::runtime_error{text.substr(at + 7)});
 }
 
+/// True for a path in the folder of a commit, whose file each build makes anew.
+bool is_of_commit(fs::path const& program) {
+  auto const plain = program.lexically_normal();
+  return !plain.empty() && !plain.is_absolute() && *plain.begin() != "..";
+}
+
+/// A text as one word of a shell.
+std::string as_word(std::string const& text) {
+  std::string word = "'";
+  for (char const each : text) { word += each == '\'' ? "'\\''" : std::string{each}; }
+  return word + "'";
+}
+
 /// The judge, its memory on the disk, and the report.
 class session {
  public:
@@ -107,6 +120,10 @@ class session {
     cli::require_between("--max-seconds", of.max_seconds, 1e-3, 1e6);
     if (of.program.empty() == of.command.empty()) {
       throw std::invalid_argument("name --command, or --program and its --case");
+    }
+    if (!of.program.empty() && !is_of_commit(of.program)) {
+      throw std::invalid_argument(concat(
+          {"--program ", of.program, ": name a path in the folder of a commit, as build/bench"}));
     }
     auto const& all = in_.commits();
     std::string asked;
@@ -163,7 +180,7 @@ class session {
   /// What a commit is measured by.
   std::string subject(std::size_t i) const {
     auto const tree = in_.tree(i, of_.build);
-    return of_.program.empty() ? concat({"cd '", tree.string(), "' && ", of_.command})
+    return of_.program.empty() ? concat({"cd ", as_word(tree.string()), " && ", of_.command})
                                : (tree / of_.program).string();
   }
 
@@ -186,7 +203,8 @@ class session {
     // A script may change where the machine code beside it does not.
     std::string program = of_.program;
     if (program.empty()) { std::istringstream{of_.command} >> program; }
-    bool const known = examples::is_program(in_.tree(i, of_.build) / program);
+    bool const known =
+        is_of_commit(program) && examples::is_program(in_.tree(i, of_.build) / program);
     if (of_.measure_equal || !known) { made.code.clear(); }
     if (i == 0 && made.refusal.empty() && of_.command.empty()) { check(subject(0)); }
     return made;

@@ -186,7 +186,8 @@ TEST_CASE("two builds of a benchmark of nvbench are judged state by state") {
   if (compare.empty()) { return; }
   builds const here;
   fs::create_directory(here / "nv");
-  for (auto const* build : {"old", "new", "slow", "fewer", "skips", "future", "broken"}) {
+  for (auto const* build :
+       {"old", "new", "slow", "fewer", "skips", "reversed", "null", "future", "broken"}) {
     fs::create_symlink(ASSAY_NVBENCH_PROGRAM, here / "nv" / build);
   }
   auto const run = [&](std::string const& arguments) {
@@ -210,6 +211,9 @@ TEST_CASE("two builds of a benchmark of nvbench are judged state by state") {
   CHECK(fewer.code == 0);
   CHECK_THAT(fewer.err, contains("not compared: copy N=32: only ./old has it"));
   CHECK_THAT(run("./skips ./old").err, contains("copy N=32: ./skips skips it: too small"));
+  CHECK_THAT(run("./old ./reversed").out,
+             contains("copy N=16: EQUIVALENT") && contains("copy N=32: EQUIVALENT"));
+  CHECK_THAT(run("./old ./null").err, contains("./null skips it: no isolated launch timed"));
   CHECK(run("./old ./new --list --axis 'N[pow2]=7' --benchmark other").out == "other N=128\n");
   auto const one =
       run("./old ./slow --case 'copy N=32' --clock wall --nvbench-options '--timeout 9'");

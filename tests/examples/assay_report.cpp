@@ -171,6 +171,13 @@ TEST_CASE("a gate has exit codes, and fails test cases") {
   CHECK(here.run("x.json --fail-if slower --junit x.xml").code == 3);
   CHECK_THAT(here.read("x.xml"), contains("<failure type=\"slower\""));
   CHECK(here.run("x.json --fail-if faster").code == 0);
+  auto unproven = assay::test::sample();
+  unproven.findings = {assay::test::found("new against old", assay::measure::verdict::unproven,
+                                          {1.2, 1.1, 1.3}, {-1, 1, 0, 0})};
+  here.write("u.json", assay::report::json(unproven));
+  for (auto const* const files : {"u.json x.json", "x.json u.json"}) {
+    CHECK(here.run(files + std::string{" --fail-if slower --junit y.xml"}).code == 3);
+  }
   CHECK_THAT(here.run("x.json --fail-if quick").err, contains("--fail-if: ") && contains("quick"));
 }
 

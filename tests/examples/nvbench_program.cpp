@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with the command line and the files of one that was built with nvbench, and without a
 // GPU. What it does depends on its name: "slow" takes 5 % longer, "fewer" lacks a state, "skips"
-// skips one, "future" writes a version that is not known, and "broken" no JSON.
+// skips one, "reversed" writes its states from last to first, "null" writes null for a time,
+// "future" a version that is not known, and "broken" no JSON.
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -50,6 +52,7 @@ json state(std::string const& program, int exponent, std::filesystem::path const
                          {{{"name", "filename"}, {"type", "string"}, {"value", name}},
                           {{"name", "size"}, {"type", "int64"}, {"value", "10"}}}}}};
   made["is_skipped"] = false;
+  if (program == "null") { made["summaries"][0]["data"][0]["value"] = nullptr; }
   return made;
 }
 
@@ -101,6 +104,10 @@ int main(int argc, char** argv) {
                  {"string", program == "future" ? "2.0" : "1.0"}}}}}}},
            {"devices", {{{"id", 0}, {"name", "no GPU"}}}}};
   for (auto const& each : asked) { all["benchmarks"].push_back(benchmark(program, each, file)); }
+  if (program == "reversed") {
+    std::ranges::reverse(all["benchmarks"]);
+    for (auto& each : all["benchmarks"]) { std::ranges::reverse(each["states"]); }
+  }
   std::ofstream{file} << all.dump();
   return 0;
 }

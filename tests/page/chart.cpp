@@ -82,6 +82,14 @@ TEST_CASE(
   CHECK(over(-1.7e308, 1.7e308).ticks(7).size() <= 7);
 }
 
+TEST_CASE("a logarithmic axis that does not begin above 0 is refused") {
+  for (auto const& [low, high] : {std::pair{0.0, 1.0}, {-1.0, 1.0}, {1.0, HUGE_VAL}}) {
+    auto const wrong = over(low, high, true);
+    CHECK_THROWS_WITH((chart{"t", "d", wrong, over(0, 1)}), contains("begin above 0"));
+    CHECK_THROWS_WITH((chart{"t", "d", over(0, 1), wrong}), contains("begin above 0"));
+  }
+}
+
 TEST_CASE("an axis over values has room at both ends, also for values of one size") {
   auto const made = axis_over({1, nan_value, 3}, "x", plain_number);
   CHECK(made.low == Approx(0.88));

@@ -55,6 +55,10 @@ bool lacks_checks(measure::comparison const& all);
 /// result: it is told, and the exit code is 0.
 exit_code judge(measure::comparison const& all, std::vector<std::string> const& fail_if);
 
+/// The worse of the answers to two comparisons: a wrong answer is worst, then a failure, then a
+/// condition that holds.
+exit_code worse(exit_code one, exit_code other);
+
 }  // namespace assay::cli
 
 #ifndef ASSAY_DECLARED

@@ -7,6 +7,7 @@
 #include <assay/measure/comparison.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -75,6 +76,12 @@ ASSAY_INLINE exit_code judge(measure::comparison const& all,
   auto const blocked = any(
       [](auto const& each) { return each.primary && each.outcome == measure::verdict::unproven; });
   return blocked && !fail_if.empty() ? gate_unproven : ok;
+}
+
+ASSAY_INLINE exit_code worse(exit_code one, exit_code other) {
+  constexpr std::array order{ok, gate_unproven, gate_holds, failed, wrong_answer};
+  auto const rank = [&](exit_code code) { return std::ranges::find(order, code); };
+  return rank(one) < rank(other) ? other : one;
 }
 
 }  // namespace assay::cli

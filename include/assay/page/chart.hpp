@@ -89,7 +89,7 @@ inline markup bar_key(std::size_t style) { return box_key("bar " + detail::style
 class chart {
  public:
   /// `title` and `description` are the text alternative; `height` is the height of the plot in
-  /// pixels.
+  /// pixels. Throws `std::invalid_argument` for a logarithmic axis that does not begin above 0.
   chart(std::string title, std::string description, axis x, axis y, int height = 200,
         frame shown = {})
       : title_(std::move(title)),
@@ -97,7 +97,10 @@ class chart {
         x_(std::move(x)),
         y_(std::move(y)),
         height_(height),
-        shown_(shown) {}
+        shown_(shown) {
+    x_.require_possible();
+    y_.require_possible();
+  }
 
   /// A band over a range of one axis.
   void band_x(double low, double high, std::string_view kind = "band") {

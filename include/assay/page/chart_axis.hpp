@@ -3,6 +3,7 @@
 /// The axis of a chart: values to places, and the choice of ticks.
 #pragma once
 
+#include <assay/core/concat.hpp>
 #include <assay/report/format.hpp>
 
 #include <algorithm>
@@ -46,6 +47,14 @@ struct axis {
 
   std::string label_of(double tick) const {
     return categories.empty() ? text(tick) : categories[static_cast<std::size_t>(tick)];
+  }
+
+  /// Throws `std::invalid_argument` for a logarithmic axis whose ends have no finite logarithm.
+  void require_possible() const {
+    if (!logarithmic || !categories.empty() || (low > 0 && std::isfinite(high))) { return; }
+    throw std::invalid_argument(
+        concat({"the logarithmic axis \"", label, "\" goes from ", plain_number(low), " to ",
+                plain_number(high), ": begin above 0, and end at a finite value"}));
   }
 
   /// At most `most` ticks.

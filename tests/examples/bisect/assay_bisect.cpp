@@ -159,6 +159,7 @@ TEST_CASE("what cannot be bisected is one line and an exit code") {
            {"HEAD good", 2, "GOOD HEAD is no ancestor of BAD good"},
            {"good good", 2, "GOOD and BAD are one commit"},
            {"good HEAD", 2, "the ends do not differ by the margin: nothing to bisect"},
+           {"good HEAD --folder \"it's here\"", 2, "the ends do not differ by the margin"},
            {"good HEAD~3", 2, "BAD is faster than GOOD"},
            {"good HEAD~2", 4, "BAD: does not build, see "},
            {"good HEAD~1", 4, "it printed 0 numbers"},
@@ -175,6 +176,12 @@ TEST_CASE("what cannot be bisected is one line and an exit code") {
   auto const programs = here.shell("'" + bisect + "' good HEAD --build true");
   CHECK(programs.code == 2);
   CHECK_THAT(programs.err, contains("name --command, or --program and its --case"));
+  for (std::string const program : {"/bin/true", "../bench", "build/../../bench"}) {
+    auto const outside =
+        here.shell("'" + bisect + "' good HEAD --build true --case x --program " + program);
+    CHECK(outside.code == 2);
+    CHECK_THAT(outside.err, contains("--program " + program + ": name a path in the folder"));
+  }
   auto const nowhere = here.shell("cd / && '" + bisect + "' a b --build true --command true");
   CHECK(nowhere.code == 2);
   CHECK_THAT(nowhere.err, contains("in no git repository"));
@@ -226,11 +233,12 @@ TEST_CASE("commits that leave the machine code as it is are not measured") {
   CHECK(what.code == 0);
   CHECK_THAT(what.out, contains("(change 6)") && contains("3 more by equal machine code"));
   // What a shell runs may be a script.
-  auto const script =
-      here.shell("'" + bisect +
-                 "' good HEAD --build 'c++ -g \"$PWD/x.cpp\" -o x' --command 'sh -c ./x' "
-                 "--metric 'ms=([0-9.]+)'");
-  CHECK_THAT(script.out, contains("(change 6)") && contains("0 more by equal machine code"));
+  for (std::string const shell : {"sh", "/bin/sh"}) {
+    auto const script =
+        here.shell("'" + bisect + "' good HEAD --build 'c++ -g \"$PWD/x.cpp\" -o x' --command '" +
+                   shell + " -c ./x' --metric 'ms=([0-9.]+)'");
+    CHECK_THAT(script.out, contains("(change 6)") && contains("0 more by equal machine code"));
+  }
 }
 
 TEST_CASE("device code is what cuobjdump prints, and all else is bytes without symbols") {
