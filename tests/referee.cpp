@@ -465,6 +465,15 @@ TEST_CASE("NaN of one input is asked for where NaN of another hides it") {
       return 0;
     };
     referee_detail::host_candidate_place place;
+    referee_detail::rotation timed{place, of, multiply, of.sizes[0], 7, 2};
+    for (std::size_t i = 0; i < 3; ++i) {  // as beside timed cells
+      auto const how = timed.special({kind::wrong_answer, "a cell"}, of.values, i);
+      timed.prepare(1, how);
+      (void)timed.run();
+      auto const wrong = timed.judge(how);
+      CHECK(wrong.has_value() == (skips_nan && i == 1));
+      if (wrong) { CHECK_THAT(wrong->text, contains("a cell, inputs of NaN in a alone: ")); }
+    }
     return referee_detail::examination{place, of, multiply, 7}.run("sizes");
   };
   CHECK_FALSE(examined(false));

@@ -21,6 +21,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay::referee_detail {
@@ -60,6 +61,32 @@ class rotation {
 
   std::size_t sets() const noexcept { return sets_.size(); }
   setup const& arrays() const noexcept { return sets_[0]->arrays(); }
+  /// The arrays in each of which special values are asked for alone, by their numbers; none where
+  /// no value of one array hides those of another.
+  std::vector<std::size_t> asked_alone(special_values which) const {
+    using enum declared_array::role;
+    bool const hides = which == special_values::nan || which == special_values::infinities;
+    std::vector<std::size_t> found;
+    auto const all = arrays().declared();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].what == input || all[i].what == inout) { found.push_back(i); }
+    }
+    return hides && found.size() > 1 ? found : std::vector<std::size_t>{};
+  }
+  asked in_array(asked how, std::size_t number) const {
+    how.when += concat({" in ", arrays().declared()[number].name, " alone"});
+    how.special_array = number;
+    return how;
+  }
+  /// The same over special values. Numbers from 0 on go through all of them, in all arrays and then
+  /// in each alone.
+  asked special(asked how, std::vector<special_values> const& all, std::size_t number) const {
+    how.values = all[number % all.size()];
+    how.when += concat({", inputs of ", to_string(how.values)});
+    auto const alone = asked_alone(how.values);
+    auto const turn = number / all.size() % (alone.size() + 1);
+    return turn == 0 ? how : in_array(std::move(how), alone[turn - 1]);
+  }
   /// The set of call number `i`, and behind the calls those that stand by.
   call_arrays& set(std::size_t i) { return *sets_[order_.at(i)]; }
 
