@@ -465,6 +465,15 @@ TEST_CASE("NaN of one input is asked for where NaN of another hides it") {
       return 0;
     };
     referee_detail::host_candidate_place place;
+    referee_detail::rotation timed{place, of, multiply, of.sizes[0], 7, 2};
+    for (std::size_t i = 0; i < 3; ++i) {  // as beside timed cells
+      auto const how = timed.special({kind::wrong_answer, "a cell"}, of.values, i);
+      timed.prepare(1, how);
+      (void)timed.run();
+      auto const wrong = timed.judge(how);
+      CHECK(wrong.has_value() == (skips_nan && i == 1));
+      if (wrong) { CHECK_THAT(wrong->text, contains("a cell, inputs of NaN in a alone: ")); }
+    }
     return referee_detail::examination{place, of, multiply, 7}.run("sizes");
   };
   CHECK_FALSE(examined(false));
@@ -472,6 +481,40 @@ TEST_CASE("NaN of one input is asked for where NaN of another hides it") {
   REQUIRE(found);
   CHECK(found->what == kind::wrong_values);
   CHECK_THAT(found->text, contains("size 100, inputs of NaN in a alone: "));
+}
+
+TEST_CASE("outputs hold kept results only where these are those of other inputs") {
+  auto const kept = [](bool varies) {
+    problem of;
+    of.sizes = {100};
+    of.declare = [=](setup& make, std::size_t n) -> std::vector<double> {
+      auto const x = varies ? make.random<float>(n) : make.from(std::vector<float>(n, 0.5F));
+      auto const y = make.output<float>(n);
+      make.expect(y, [x](std::size_t i) { return 2.0 * x.seeded(i); });
+      return {};
+    };
+    int found = 0;
+    candidate_function const twice = [&](void* const* buffers, std::size_t const* sizes, int,
+                                         double const*, int, void*) {
+      auto* const y = static_cast<float*>(buffers[1]);
+      found += y[0] == y[0] ? 1 : 0;  // no poison
+      doubles(static_cast<float const*>(buffers[0]), y, sizes[0]);
+      return 0;
+    };
+    referee_detail::host_candidate_place place;
+    referee_detail::rotation with{place, of, twice, of.sizes[0], 7, 2};
+    referee_detail::asked const how{.otherwise = kind::wrong_answer,
+                                    .when = "a pass",
+                                    .outputs = referee_detail::poisoned::none};
+    for (int pass = 0; pass < 4; ++pass) {
+      with.prepare(2, how);
+      (void)with.run();
+      CHECK_FALSE(with.judge(how).has_value());
+    }
+    return found;
+  };
+  CHECK(kept(true) == 6);  // of eight, two are the first in their buffers
+  CHECK(kept(false) == 0);
 }
 
 TEST_CASE("outputs are looked at in places that a candidate does not know") {

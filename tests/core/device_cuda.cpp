@@ -2,6 +2,7 @@
 /// @file
 /// What is said of devices and drivers that cannot be used.
 #include <assay/core/device.hpp>
+#include <assay/core/error.hpp>
 
 #include "catch.hpp"
 
@@ -21,6 +22,16 @@ TEST_CASE("a device that is not there is named beside what is") {
             (beyond == 0 ? " GPUs; a GPU and its driver are needed"
                          : " GPUs, numbered from 0 (CUDA_VISIBLE_DEVICES limits them)"));
   CHECK_THROWS_AS(require_device({-1}), std::invalid_argument);
+}
+
+TEST_CASE("an error of CUDA names the place of the call that failed") {
+  int line = 0;
+  auto const message = assay::test::message_of([&] {
+    line = __LINE__ + 1;
+    check(cudaErrorInvalidValue);
+  });
+  auto const place = "device_cuda.cpp:" + std::to_string(line) + ": cudaErrorInvalidValue: ";
+  CHECK_THAT(message, assay::test::contains(place));
 }
 
 TEST_CASE("a UUID is written as nvidia-smi does") {

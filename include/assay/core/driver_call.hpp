@@ -7,7 +7,6 @@
 
 #include <cuda.h>
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 
@@ -34,7 +33,7 @@ F driver_call(char const* name, unsigned since) {
 }
 
 /// Throws `cuda_error` unless a call of the driver succeeded: the runtime took over its numbers.
-inline void check(CUresult code, std::source_location where = std::source_location::current()) {
+inline void check(CUresult code, code_place where = code_place::current()) {
   check(static_cast<cudaError_t>(code), where);
 }
 

@@ -7,11 +7,24 @@
 
 #include <cuda_runtime_api.h>
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 
 namespace assay {
+
+/// The place of a call, as the default argument `code_place where = code_place::current()`. Clang
+/// 14 has no `std::source_location`.
+struct code_place {
+  char const* file;
+  unsigned line;
+
+  static constexpr code_place current(char const* file = __builtin_FILE(),
+                                      unsigned line = __builtin_LINE()) noexcept {
+    return {file, line};
+  }
+  /// `x.cu:7`
+  std::string in_words() const { return std::string{file} + ":" + std::to_string(line); }
+};
 
 /// A CUDA version number as text: 13000 is `13.0`.
 inline std::string cuda_version_text(int code) {
@@ -21,10 +34,9 @@ inline std::string cuda_version_text(int code) {
 /// A CUDA runtime call that failed: its code; `what()` has file, line, the error's name and text.
 class cuda_error : public std::runtime_error {
  public:
-  explicit cuda_error(cudaError_t code,
-                      std::source_location where = std::source_location::current())
-      : std::runtime_error(std::string{where.file_name()} + ":" + std::to_string(where.line()) +
-                           ": " + cudaGetErrorName(code) + ": " + cudaGetErrorString(code)),
+  explicit cuda_error(cudaError_t code, code_place where = code_place::current())
+      : std::runtime_error(where.in_words() + ": " + cudaGetErrorName(code) + ": " +
+                           cudaGetErrorString(code)),
         code_(code) {}
 
   cudaError_t code() const noexcept { return code_; }
@@ -35,7 +47,7 @@ class cuda_error : public std::runtime_error {
 
 /// Throws `cuda_error` unless `code` is `cudaSuccess`; clears the runtime's non-sticky last error,
 /// so that the next check reports only its own call.
-inline void check(cudaError_t code, std::source_location where = std::source_location::current()) {
+inline void check(cudaError_t code, code_place where = code_place::current()) {
   if (code == cudaSuccess) { return; }
   (void)cudaGetLastError();
   throw cuda_error(code, where);

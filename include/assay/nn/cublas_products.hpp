@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/bfloat16.hpp>
+#include <assay/core/error.hpp>
 #include <assay/core/stream.hpp>
 #include <assay/nn/product.hpp>
 
@@ -11,7 +12,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <source_location>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -22,14 +22,12 @@ namespace assay::nn {
 /// A call of cuBLAS that failed.
 class cublas_error : public std::runtime_error {
  public:
-  explicit cublas_error(cublasStatus_t code, std::source_location where)
-      : std::runtime_error(std::string{where.file_name()} + ":" + std::to_string(where.line()) +
-                           ": cuBLAS: " + cublasGetStatusString(code)) {}
+  explicit cublas_error(cublasStatus_t code, code_place where)
+      : std::runtime_error(where.in_words() + ": cuBLAS: " + cublasGetStatusString(code)) {}
 };
 
 /// Throws `cublas_error` unless a call succeeded.
-inline void check_cublas(cublasStatus_t code,
-                         std::source_location where = std::source_location::current()) {
+inline void check_cublas(cublasStatus_t code, code_place where = code_place::current()) {
   if (code != CUBLAS_STATUS_SUCCESS) { throw cublas_error(code, where); }
 }
 

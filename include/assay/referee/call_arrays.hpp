@@ -6,6 +6,7 @@
 #include <assay/arrays/guarded_store.hpp>
 #include <assay/arrays/row_layout.hpp>
 #include <assay/core/concat.hpp>
+#include <assay/core/random.hpp>
 #include <assay/referee/candidate_place.hpp>
 #include <assay/referee/problem.hpp>
 #include <assay/referee/process_state.hpp>
@@ -102,6 +103,8 @@ class call_arrays {
 
   std::uint64_t outputs() const { return place_.checksum(results()); }
   std::uint64_t inputs() const { return place_.checksum(memory_of(true)); }
+  /// A number that follows from the content of all arrays but temporary ones.
+  std::uint64_t content() const { return random_bits(inputs(), outputs()); }
   /// The memory of all arrays that calls write.
   std::vector<array_memory> results() const { return memory_of(false); }
   std::optional<std::string> verify(double slack = 1, std::optional<std::uint64_t> some = {}) {

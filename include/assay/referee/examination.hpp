@@ -143,27 +143,11 @@ class examination {
         if (auto found = look(with, {kind::wrong_values, when, each, poisoned::some})) {
           return found;
         }
-        if (each == special_values::nan || each == special_values::infinities) {
-          if (auto found = one_by_one(with, when, each)) { return found; }
+        for (auto const i : with.asked_alone(each)) {
+          auto const how = with.in_array({kind::wrong_values, when, each, poisoned::some}, i);
+          if (auto found = look(with, how)) { return found; }
         }
       }
-    }
-    return {};
-  }
-
-  /// Values that hide those of other inputs, in each input alone.
-  std::optional<charge> one_by_one(rotation& with, std::string const& when, special_values which) {
-    auto const all = with.arrays().declared();
-    auto const reads = [](declared_array const& each) {
-      return each.what == declared_array::role::input || each.what == declared_array::role::inout;
-    };
-    if (std::count_if(all.begin(), all.end(), reads) < 2) { return {}; }
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!reads(all[i])) { continue; }
-      asked how{kind::wrong_values, concat({when, " in ", all[i].name, " alone"}), which,
-                poisoned::some};
-      how.special_array = i;
-      if (auto found = look(with, how)) { return found; }
     }
     return {};
   }

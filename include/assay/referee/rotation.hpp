@@ -21,6 +21,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay::referee_detail {
@@ -56,10 +57,37 @@ class rotation {
       for (auto const& each : sets_[0]->arrays().declared()) { bytes += each.bytes; }
     } while (sets_.size() < 2 ||
              (sets_.size() < most_sets && (sets_.size() + 1) * bytes <= place_.most_bytes()));
+    varies_ = sets_[0]->content() != sets_[1]->content();
   }
 
   std::size_t sets() const noexcept { return sets_.size(); }
   setup const& arrays() const noexcept { return sets_[0]->arrays(); }
+  /// The arrays in each of which special values are asked for alone, by their numbers; none where
+  /// no value of one array hides those of another.
+  std::vector<std::size_t> asked_alone(special_values which) const {
+    using enum declared_array::role;
+    bool const hides = which == special_values::nan || which == special_values::infinities;
+    std::vector<std::size_t> found;
+    auto const all = arrays().declared();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].what == input || all[i].what == inout) { found.push_back(i); }
+    }
+    return hides && found.size() > 1 ? found : std::vector<std::size_t>{};
+  }
+  asked in_array(asked how, std::size_t number) const {
+    how.when += concat({" in ", arrays().declared()[number].name, " alone"});
+    how.special_array = number;
+    return how;
+  }
+  /// The same over special values. Numbers from 0 on go through all of them, in all arrays and then
+  /// in each alone.
+  asked special(asked how, std::vector<special_values> const& all, std::size_t number) const {
+    how.values = all[number % all.size()];
+    how.when += concat({", inputs of ", to_string(how.values)});
+    auto const alone = asked_alone(how.values);
+    auto const turn = number / all.size() % (alone.size() + 1);
+    return turn == 0 ? how : in_array(std::move(how), alone[turn - 1]);
+  }
   /// The set of call number `i`, and behind the calls those that stand by.
   call_arrays& set(std::size_t i) { return *sets_[order_.at(i)]; }
 
@@ -70,8 +98,9 @@ class rotation {
     std::rotate(order_.begin(), order_.begin() + used, order_.end());
     calls_.clear();
     for (std::size_t i = 0; i < std::min(calls, sets()); ++i) {
-      bool const keeps = how.outputs == poisoned::none ||
-                         (how.outputs == poisoned::some && random_.next() % 2 == 0);
+      // Without inputs that vary, kept results would be those of this call.
+      bool const keeps = varies_ && (how.outputs == poisoned::none ||
+                                     (how.outputs == poisoned::some && random_.next() % 2 == 0));
       set(i).begin_to_refresh({random_.next(), how.values, keeps, how.special_array});
       calls_.emplace_back([&of = set(i)](void* stream) { of.enqueue(stream); });
     }
@@ -179,6 +208,7 @@ class rotation {
   stats::random_source random_;
   std::vector<std::unique_ptr<call_arrays>> sets_;
   std::vector<std::size_t> order_;
+  bool varies_ = false;  ///< the inputs, from seed to seed
   std::vector<stream_call> calls_;
   std::size_t judged_ = 0;    ///< of these calls
   std::uint64_t places_ = 0;  ///< where outputs are looked at

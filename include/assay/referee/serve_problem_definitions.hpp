@@ -110,10 +110,7 @@ class problem_server {
               .when = "a timed cell",
               .outputs = poisoned::some,
               .settle = 0.3e-3};
-      if (special) {
-        how_.values = problem_.values[special_drawn_++ % problem_.values.size()];
-        how_.when += ", inputs of " + std::string{to_string(how_.values)};
-      }
+      if (special) { how_ = cells_->special(how_, problem_.values, special_drawn_++); }
       cells_->prepare(measure::served::to_number<std::size_t>(at(request, 1)), how_);
       return {"ok"};
     }
