@@ -166,7 +166,7 @@ class Matrix:
             if standard == "20" or knows_23:
                 self.cell(row, f"two_kernels C++{standard}",
                           lambda: run(*command, f"-std=c++{standard}", root / "examples" / "two_kernels.cu"))
-        self.cell(row, "unit_test", lambda: run(*command, "-std=c++20", unit_test))
+        self.cell(row, "unit_test", lambda: run(*command, "-std=c++20", "-rdc=true", "-Xcompiler=-Werror", unit_test))
         self.cell(row, "compiled", lambda: run(*command, "-std=c++20", "-DASSAY_COMPILED", root / "examples" / "two_kernels.cu")
                   or run(*command, "-std=c++20", "-DASSAY_COMPILED", root / "src" / "assay.cu"))
 

@@ -22,10 +22,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -122,6 +124,22 @@ std::size_t size_of(shape_of const& shape) {
   return all;
 }
 
+/// Right values are computed in float64, which has every whole number up to this one.
+constexpr std::int64_t most_exact = std::int64_t{1} << 53;
+
+/// An end of a range as a number of the type. Throws `std::invalid_argument` where it is none.
+template <class T>
+T number_as(double end, std::string const& dtype) {
+  if constexpr (std::is_integral_v<T>) {
+    using limits = std::numeric_limits<T>;
+    if (!(end == std::trunc(end) && end >= static_cast<double>(limits::min()) &&
+          end < static_cast<double>(limits::max()) + 1)) {
+      throw std::invalid_argument("range: " + stats::number_text(end) + " is no " + dtype);
+    }
+  }
+  return static_cast<T>(end);
+}
+
 /// Makes the work that a factory returns: `[callable, takes_stream]` comes from `describe_work`.
 callables::work made_work(nb::object const& returned, nb::object const& describe, bool on_device,
                           setup& with, std::shared_ptr<session> const& in) {
@@ -180,7 +198,16 @@ void set(options& of, nb::dict const& from) {
   for (auto const& [key, value] : from) {
     auto const name = nb::cast<std::string>(key);
     auto const into = [&](auto& member) {
-      member = nb::cast<std::remove_reference_t<decltype(member)>>(value);
+      using wanted = std::remove_reference_t<decltype(member)>;
+      if (nb::try_cast<wanted>(value, member)) { return; }
+      auto const* const allowed = std::is_same_v<wanted, std::string> ? "text"
+                                  : std::is_same_v<wanted, bool>      ? "True or False"
+                                  : std::is_floating_point_v<wanted>  ? "a number"
+                                  : std::is_unsigned_v<wanted>        ? "a whole number of 64 bits"
+                                                                      : "a whole number";
+      throw nb::type_error(
+          (name + "=" + nb::cast<std::string>(nb::repr(value)) + ": " + allowed + " is needed")
+              .c_str());
     };
     if (name == "margin") {
       into(of.margin);
@@ -203,7 +230,8 @@ void set(options& of, nb::dict const& from) {
     } else if (name == "run_until_margin") {
       into(of.run_until_margin);
     } else if (name == "clock") {
-      auto const asked = nb::cast<std::string>(value);
+      std::string asked;
+      into(asked);
       auto const found = std::ranges::find(measure::all_clocks, asked,
                                            [](auto each) { return std::string{to_string(each)}; });
       if (found == std::end(measure::all_clocks)) {
@@ -427,7 +455,10 @@ void bind_setup(nb::module_& m) {
                using drawn = arrays::host_value<T>;
                uniform<drawn> between{};
                if (range) {
-                 between = {static_cast<drawn>(range->first), static_cast<drawn>(range->second)};
+                 between = {number_as<drawn>(range->first, dtype),
+                            number_as<drawn>(range->second, dtype)};
+               } else if constexpr (std::is_same_v<T, std::int64_t>) {
+                 between = {-most_exact, most_exact};
                }
                auto const n = size_of(shape);
                return made(written ? with.inout<T>(n, between) : with.random<T>(n, between), shape,

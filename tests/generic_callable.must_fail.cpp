@@ -1,4 +1,4 @@
-// expect-only-error: so its kind cannot be told: wrap it as assay::host_call(f)
+// expect-only-error: generic or overloaded, so its kind cannot be told: pass f itself, not the result of a call of it; wrap a generic one as assay::host_call(f)
 // SPDX-License-Identifier: Apache-2.0
 // A generic lambda: whether it takes a stream or a setup cannot be told.
 #include <assay/compare.hpp>

@@ -95,7 +95,7 @@ class device_place final : public call_place {
  private:
   static void enqueue(callables::work const& what, stream const& on) {
     what(on.get());
-    check(cudaGetLastError());
+    check_launches();
   }
 
   on::device place_;

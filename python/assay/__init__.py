@@ -96,6 +96,7 @@ def _in_python(text: str) -> str:
         inner = re.sub(r"\.place = assay::on::device\{(\d+)\}", r"device=\1", inner)
         inner = inner.replace(".concurrent = false", "concurrent=False").replace(".seed = ", "seed=")
         return f"assay.verify(..., {inner})"
+    text = re.sub(r"\.only = assay::sizes\{\}\.at_least\((\d+)\)", r"at_least=\1", text)
     return re.sub(r"assay::verify\(\.\.\., \{((?:\{(?:\{[^}]*\}|[^{}])*\}|[^{}])*)\}\)", call, text)
 
 
@@ -236,6 +237,8 @@ def _run(function, arguments, on, device, progress, options):
     on_device, number, streams = _place(on, device, [each for _, each in pairs])
     described = [_describe(name, each, on_device) for name, each in pairs]
     shows = sys.stderr.isatty() if progress is None else progress
+    if isinstance(options.get("seed"), str):  # as a result has it: JSON has no whole number of 64 bits
+        options["seed"] = int(options["seed"])
     with streams as enter:
         return function(described, _describe_work, on_device, number, enter, options, shows)
 
@@ -283,8 +286,8 @@ def verify(factory: Callable, on: Optional[str] = None, device: Optional[int] = 
     rules = {name: as_list(each) for name, each in
              (("multiple_of", multiple_of), ("at_least", at_least), ("at_most", at_most))
              if each is not None}
-    if len(only):
-        rules["only"] = [as_list(each) for each in only]
+    if as_list(only):
+        rules["only"] = [as_list(each) for each in as_list(only)]
     on_device, number, streams = _place(on, device, [])
     with streams as enter:
         return Verification(_assay.verify(factory, _describe_work, extents, on_device, number, enter,

@@ -43,6 +43,8 @@ class Compare(unittest.TestCase):
         drawn = f'<pre style="white-space: pre-wrap"><b>lists</b>\n{found.verdict}'
         self.assertTrue(found._repr_html_().startswith(drawn), found._repr_html_())
         self.assertEqual(set(calls), {1, 2})
+        again = assay.compare("a", lambda: 1, "b", lambda: 2, max_epochs=8, seed=found.seed)
+        self.assertEqual(again.seed, found.seed)
 
     def test_a_dictionary_names_more_than_two(self):
         found = assay.compare_all({"a": lambda: 1, "b": lambda: 2, "c": lambda: 3}, max_epochs=8)
@@ -73,7 +75,11 @@ class Compare(unittest.TestCase):
                 (lambda: assay.compare("a", f, "b", 3), TypeError, "'b' is no callable: 3"),
                 (lambda: assay.compare("a", f, "b", lambda x, y: 0), TypeError, "takes x, y"),
                 (lambda: assay.compare("a", f, "b", f, margins=2), TypeError, "'margins'"),
-                (lambda: assay.compare("a", f, "b", f, margin="x"), RuntimeError, ""),
+                (lambda: assay.compare("a", f, "b", f, margin="1%"), TypeError, "margin='1%': a number is needed"),
+                (lambda: assay.compare("a", f, "b", f, seed=-1), TypeError, "seed=-1: a whole number"),
+                (lambda: assay.compare("a", f, "b", f, max_epochs=8.5), TypeError, "max_epochs=8.5: a whole number"),
+                (lambda: assay.compare("a", f, "b", f, cold_cache=2), TypeError, "cold_cache=2: True or False"),
+                (lambda: assay.compare("a", f, "b", f, clock=None), TypeError, "clock=None: text"),
                 (lambda: assay.compare("a", f, "b", f, margin=-1), ValueError, "margin"),
                 (lambda: assay.compare("a", f, "b", f, clock="sun"), ValueError, "clock 'sun'"),
                 (lambda: assay.compare("a", f, "b", f, on="tpu"), ValueError, "on='tpu'"),
@@ -118,6 +124,8 @@ class Verify(unittest.TestCase):
                                 ".concurrent = false, .place = assay::on::device{1}}); more {x}")
         self.assertEqual(text, "wrong; repeat with assay.verify(..., seed=3, only=[(64, 33), (1, 2)], "
                                "concurrent=False, device=1); more {x}")
+        self.assertEqual(assay._in_python("where 0 is no size, pass .only = assay::sizes{}.at_least(1)"),
+                         "where 0 is no size, pass at_least=1")
 
     def test_sizes_keep_rules(self):
         seen = set()
@@ -130,6 +138,7 @@ class Verify(unittest.TestCase):
         seen.clear()
         self.assertTrue(assay.verify(of, multiple_of=[1, 8], at_least=1, at_most=64))
         self.assertTrue(all(columns % 8 == 0 and 1 <= rows <= 64 for rows, columns in seen))
+        self.assertTrue(assay.verify(lambda make, n: scale(make, n), only=3))
 
     def test_types_scalars_and_rules_of_sums(self):
         def saxpy(make, n):
@@ -167,6 +176,18 @@ class Verify(unittest.TestCase):
             return lambda: numpy.add(source, 1, out=to)
         found = assay.verify(count)
         self.assertTrue(found, str(found))
+
+        def copy(make, n, dtype="int64", range=None):
+            x, y = make.random(n, dtype, range=range), make.output(n, dtype)
+            make.expect(y, x.seeded)
+            source, to = x.numpy(), y.numpy()
+            return lambda: numpy.copyto(to, source)
+        found = assay.verify(copy)
+        self.assertTrue(found, str(found))
+        for dtype, ends, wrong in (("int32", (0.5, 2), "0.5 is no int32"), ("uint8", (0, 256), "256 is no uint8"),
+                                   ("int64", (0, 2.0**63), "is no int64"), ("uint32", (-1, 2), "-1 is no uint32")):
+            found = assay.verify(lambda make, n: copy(make, n, dtype, ends), only=[3])
+            self.assertIn(wrong, str(found))
 
     def test_half_types(self):
         def halves(dtype, tail=0, add=0.0):

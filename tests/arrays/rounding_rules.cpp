@@ -30,7 +30,7 @@ namespace {
 using floats = std::span<float const>;
 constexpr auto advice =
     "within the bound of a sum of many terms: where the array holds such sums, "
-    "pass assay::sum_of(TERMS) to expect";
+    "pass assay::sum_of(TERMS) to expect, or the rule of what it holds, such as softmax_of";
 
 float in_sequence(floats x) { return std::accumulate(x.begin(), x.end(), 0.0F); }
 float in_blocks(floats x) {

@@ -110,6 +110,20 @@ TEST_CASE("a sign below the clock's resolution is refused") {
   CHECK_FALSE(resolution_veto(whole_tick, 1, difference, 1));  // one tick is enough
 }
 
+TEST_CASE(
+    "work that takes as long as an empty call gets advice for its kind and a unit for its size") {
+  CHECK(
+      empty_call_veto("a", 2.1e-9, 2e-9, true) ==
+      "\"a\" takes 2.1 ns, no longer than an empty call (2 ns); the compiler may have removed its "
+      "work: return a result, or pass it to assay::keep");
+  CHECK(
+      empty_call_veto("a", 5.04e-6, 4.53e-6, false) ==
+      "\"a\" takes 5.04 us, no longer than an empty call (4.53 us); its kernels do too little, or "
+      "the host's part of a launch hides them: do more work in a call, and let all callables only "
+      "enqueue");
+  CHECK_FALSE(empty_call_veto("a", 6e-6, 4.53e-6, false));
+}
+
 TEST_CASE("an effect is split into cycles and clocks where SM clocks differ") {
   interval const effect{0.018, std::log(1.021), 0.024};
   auto const split = clock_split("b against a", effect, std::log(0.982));

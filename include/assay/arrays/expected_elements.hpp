@@ -164,7 +164,7 @@ class expected_elements final : public expectation {
       return {};
     }
     return "; within the bound of a sum of many terms: where the array holds such sums, pass "
-           "assay::sum_of(TERMS) to expect";
+           "assay::sum_of(TERMS) to expect, or the rule of what it holds, such as softmax_of";
   }
 
   double wanted_as_double(part const& of, std::size_t k) const {

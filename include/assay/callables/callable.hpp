@@ -103,7 +103,8 @@ inline constexpr int kinds_of =
 template <class F>
 consteval callable_kind kind_of() {
   static_assert(has_one_signature<F>,
-                "this callable is generic or overloaded, so its kind cannot be told: wrap it as "
+                "this is no callable, or one that is generic or overloaded, so its kind cannot be "
+                "told: pass f itself, not the result of a call of it; wrap a generic one as "
                 "assay::host_call(f) for work on the host, assay::launch(f) for work on a stream, "
                 "or assay::factory(f) for a function of assay::setup&");
   if constexpr (has_one_signature<F>) {

@@ -191,7 +191,7 @@ class launch_subject final : public subject {
       nvtx_range const scope{"launch", category::gpu};
       what(stream_.get());
     }
-    check(cudaGetLastError());
+    check_launches();
   }
 
   /// True if something is done before each launch that does not belong to its time.

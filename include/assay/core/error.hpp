@@ -38,6 +38,10 @@ class cuda_error : public std::runtime_error {
       : std::runtime_error(where.in_words() + ": " + cudaGetErrorName(code) + ": " +
                            cudaGetErrorString(code)),
         code_(code) {}
+  /// An error of the user's own code, which no place in the library tells.
+  cuda_error(cudaError_t code, std::string const& what)
+      : std::runtime_error(what + ": " + cudaGetErrorName(code) + ": " + cudaGetErrorString(code)),
+        code_(code) {}
 
   cudaError_t code() const noexcept { return code_; }
 
@@ -51,6 +55,17 @@ inline void check(cudaError_t code, code_place where = code_place::current()) {
   if (code == cudaSuccess) { return; }
   (void)cudaGetLastError();
   throw cuda_error(code, where);
+}
+
+/// Throws `cuda_error` if a launch of a callable, or another call that it did not check, has
+/// failed.
+inline void check_launches() {
+  auto const code = cudaGetLastError();
+  if (code == cudaSuccess) { return; }
+  bool const shape = code == cudaErrorInvalidValue || code == cudaErrorInvalidConfiguration;
+  throw cuda_error(code, shape ? "a launch or call of its own failed, perhaps by an empty grid, or "
+                                 "by more threads or shared memory than a block may have"
+                               : "a launch or call of its own failed");
 }
 
 /// `check` for destructors: true if the call succeeded. A driver that has already shut down counts

@@ -21,9 +21,11 @@ namespace detail {
 
 }  // namespace detail
 
-// An acquire load that finds the bit of a recording also makes the pointer to its log visible.
-[[gnu::noinline]] ASSAY_INLINE void nvtx_range::open(char const* name, category kind,
-                                                     std::uint64_t payload) noexcept {
+// Cold, so that calls of it stay calls. To `noinline`, GCC objects where nvcc with -rdc=true has
+// declared a function inline before. An acquire load that finds the bit of a recording also makes
+// the pointer to its log visible.
+[[gnu::cold]] ASSAY_INLINE void nvtx_range::open(char const* name, category kind,
+                                                 std::uint64_t payload) noexcept {
   auto watchers = detail::range_watchers.load(std::memory_order_acquire);
   if ((watchers & detail::nvtx_unasked) != 0) { watchers = detail::ask_nvtx(); }
   if ((watchers & detail::nvtx_tool) != 0) {
@@ -40,7 +42,7 @@ namespace detail {
   }
 }
 
-[[gnu::noinline]] ASSAY_INLINE void nvtx_range::close() noexcept {
+[[gnu::cold]] ASSAY_INLINE void nvtx_range::close() noexcept {
   auto const watchers = detail::range_watchers.load(std::memory_order_acquire);
   // The log pairs ends with beginnings. It counts an end without a begin.
   if ((watchers & detail::range_recorder) != 0) {

@@ -240,7 +240,7 @@ class result_builder {
     auto const by = on_host ? on : clock::gpu;
     for (auto const v : compared) {
       auto const& each = result_.variants[v];
-      veto(empty_call_veto(each.label, each.on(by).median, empty_seconds(by)));
+      veto(empty_call_veto(each.label, each.on(by).median, empty_seconds(by), on_host));
     }
     veto(call_veto(of.found, shortest, on_host ? empty_seconds(on) : 0));
   }

@@ -130,14 +130,20 @@ inline std::optional<std::string> resolution_veto(stats::classification const& f
 }
 
 /// The reason against any verdict on a variant that takes no longer than a call that does nothing.
-/// Equal empty calls differ by up to 60 % on a host, by the places of their code.
+/// Equal empty calls differ by up to 60 % on a host, by the places of their code. Advice for the
+/// compiler would mislead for kernels, whose time is that of the launch where streams are not held.
 inline std::optional<std::string> empty_call_veto(std::string const& label, double launch_seconds,
-                                                  double empty_seconds) {
+                                                  double empty_seconds, bool on_host) {
   if (!(launch_seconds < longest_empty * empty_seconds)) { return {}; }
-  return concat({"\"", label, "\" takes ", digits_text(1e9 * launch_seconds),
-                 " ns, no longer than an empty call (", digits_text(1e9 * empty_seconds),
-                 " ns); the compiler may have removed its work: return a result, or pass it to "
-                 "assay::keep"});
+  auto const time = [](double seconds) {
+    return seconds < 1e-6 ? digits_text(1e9 * seconds) + " ns" : digits_text(1e6 * seconds) + " us";
+  };
+  return concat({"\"", label, "\" takes ", time(launch_seconds), ", no longer than an empty call (",
+                 time(empty_seconds), "); ",
+                 on_host ? "the compiler may have removed its work: return a result, or pass it to "
+                           "assay::keep"
+                         : "its kernels do too little, or the host's part of a launch hides them: "
+                           "do more work in a call, and let all callables only enqueue"});
 }
 
 /// The reason why a call on the host is too short for this sign, if it is. The place of its code

@@ -123,7 +123,7 @@ class device_candidate_place final : public candidate_place {
     stream_.synchronize();
     mean[measure::clock::wall] = since(first) / count;
     mean[measure::clock::gpu] = end_.seconds_since(begin_) / count;
-    check(cudaGetLastError());
+    check_launches();
     if (holds) {
       bool const waited = latch_.gave_way();
       waits_ = waited ? waits_ + 1 : 0;
