@@ -61,7 +61,7 @@ struct update_target {
 /// The weights of one launch. A parameter of this type is `__grid_constant__`, since bulk copies
 /// read the maps in place.
 struct update_group {
-  static constexpr int most = 8;  ///< all parameters of a kernel have 4 KiB
+  static constexpr int most = 12;  ///< all parameters of a kernel have 4 KiB
   update_target of[most];
   int count = 0;
   int tiles = 0;
