@@ -63,8 +63,8 @@ __device__ void start_products(unsigned slot, float (&sum)[2][Count]) {
 /// Hands the sums of the tile of that number over, in shared memory.
 template <class Tile, int Count>
 __device__ void hand_over(typename Tile::sums const& sums, int number, float (&sum)[2][Count]) {
-  int const warp = static_cast<int>(threadIdx.x / 32 % 4),
-            lane = static_cast<int>(threadIdx.x % 32);
+  int const warp = static_cast<int>(threadIdx.x / 32 % 4);
+  int const lane = static_cast<int>(threadIdx.x % 32);
   auto to = Tile::sums::position::of(number * Tile::parts);
 #pragma unroll
   for (int part = 0; part < Tile::parts; ++part, to.advance()) {
@@ -84,7 +84,8 @@ __device__ void hand_over(typename Tile::sums const& sums, int number, float (&s
 }
 
 /// The multipliers' part. A warpgroup has every second tile of the block. The one whose turn comes
-/// starts its products behind the other's last ones, so the tensor cores do not wait.
+/// starts its products behind the other's last ones, so the tensor cores do not wait. It waits for
+/// slots in its turn alone: their barriers tell a round from the next, but not from later ones.
 template <class Tile>
 __device__ void multiply_tiles(typename Tile::slots const& ring, typename Tile::sums const& sums,
                                std::uint64_t* turns, update_group const& group) {
@@ -123,8 +124,9 @@ __global__ void __launch_bounds__(kernel::has_wgmma ? Tile::threads : 32, 1)
     auto* const turns =
         reinterpret_cast<std::uint64_t*>(weight_update_storage + Tile::turns_offset);
     if (threadIdx.x == 0) {
-      ring.initialise(1, 4);
-      sums.initialise(4, Tile::updaters / 32);
+      constexpr unsigned multiplying = 4;  // warps of the warpgroup whose turn it is
+      ring.initialise(1, multiplying);
+      sums.initialise(multiplying, Tile::updaters / 32);
       for (int i = 0; i < 2; ++i) { kernel::warpgroup_turns{turns + 2 * i}.initialise(); }
     }
     __syncthreads();
