@@ -219,13 +219,14 @@ struct device_weight {
   }
 };
 
-/// Steps of several weights, with as many tiles as some blocks take in turn.
+/// Steps of several weights, with so many tiles that blocks of an H200 take three or four, two for
+/// each warpgroup that multiplies.
 numbers after_steps(std::uint64_t seed, int steps, bool check_each) {
   stream const where{current_device()};
   std::vector<std::unique_ptr<device_weight>> all;
   std::vector<nn::weight_arrays<float, bfloat16>> arrays;
   for (in_and_out const each :
-       {in_and_out{1032, 2056}, in_and_out{776, 3208}, in_and_out{2048, 136}}) {
+       {in_and_out{1032, 2056}, in_and_out{776, 3208}, in_and_out{4104, 136}}) {
     all.push_back(std::make_unique<device_weight>(
         nn::weight_update{{96, each.in, each.out}, fast, 1}, seed + 10 * all.size()));
     arrays.push_back(all.back()->arrays());

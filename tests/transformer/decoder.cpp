@@ -117,12 +117,14 @@ TEST_CASE("updates in products have the work of both, and no gradient that is ke
   auto const in_matrices = 128'625'408.0 - 25 * 768 - 10'000 * 768;
   CHECK(less.flops == cost.flops);
   CHECK(cost.bytes() - less.bytes() == 8 * in_matrices);
-  // Four products of each layer are one; the embedding and three kinds of gains are apart.
-  CHECK(count - fewer == 12 * 3 - 4 + 1);
-  // A layer at once needs the gradient of the residual stream between its blocks too.
+  // Products of two layers are one, with that of the head in the first; the embedding and three
+  // kinds of gains are apart.
+  CHECK(count - fewer == 12 * 4 + 1 - 6 - 4 + 1);
+  // Two layers at once need a second array for each gradient that products of weights read, and the
+  // gradient of the residual stream between the blocks of both.
   CHECK(nn::memory_plan{of, apart.with(nn::optimiser::in_products{})}.peak() -
             nn::memory_plan{of, apart}.peak() ==
-        static_cast<std::size_t>(2 * of.tokens() * 768));
+        static_cast<std::size_t>(2 * of.tokens() * (6 * 768 + 2 * of.model.inner)));
 }
 
 TEST_CASE("FLOPs of a step are those of the formula", "[nn]") {

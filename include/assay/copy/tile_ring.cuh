@@ -18,6 +18,10 @@ struct ring_position {
   int slot = 0;
   unsigned round = 0;
 
+  /// That of a fill, by its number from 0.
+  __device__ static ring_position of(int fill) {
+    return {fill % Slots, static_cast<unsigned>(fill / Slots) & 1U};
+  }
   __device__ void advance() {
     if (++slot == Slots) {
       slot = 0;

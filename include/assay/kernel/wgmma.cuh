@@ -45,6 +45,12 @@ __device__ void wgmma_settle(float (&accumulator)[Count]) {
   for (int i = 0; i < Count; ++i) { asm volatile("" : "+f"(accumulator[i])::"memory"); }
 }
 
+template <int Parts, int Count>
+__device__ void wgmma_settle(float (&accumulators)[Parts][Count]) {
+#pragma unroll
+  for (int i = 0; i < Parts; ++i) { wgmma_settle(accumulators[i]); }
+}
+
 /// Gives up or takes registers: all warps of a warpgroup (PTX ISA, "setmaxnreg").
 template <int Registers>
 __device__ void setmaxnreg_dec() {
@@ -117,13 +123,13 @@ __device__ void wgmma_m64n128k16_m_major(float (&d)[64], std::uint64_t a, std::u
 }
 
 /// The products of the next `count` slots of a ring, by a warpgroup: `start(slot)` starts those of
-/// the slot at an address.
+/// the slot at an address, into an accumulator or an array of them.
 ///
 /// A slot is released once the next one's products are under way, so the tensor cores never wait
 /// for its release. A ring of one slot has no next slot.
-template <class Ring, int Count, class Start>
-__device__ void wgmma_slots(Ring const& ring, typename Ring::position& at, int count,
-                            float (&sum)[Count], Start const& start) {
+template <class Ring, class Sum, class Start>
+__device__ void wgmma_slots(Ring const& ring, typename Ring::position& at, int count, Sum& sum,
+                            Start const& start) {
   constexpr int pending = Ring::slots > 1 ? 1 : 0;
   auto const release = [&ring](typename Ring::position done) {
     if (threadIdx.x % 32 == 0) { ring.release(done); }

@@ -5,84 +5,21 @@
 #pragma once
 
 #include <assay/copy/tensor_copy.cuh>
-#include <assay/copy/tile_layout.hpp>
-#include <assay/copy/tile_ring.cuh>
-#include <assay/core/bfloat16.hpp>
 #include <assay/core/ptx.cuh>
+#include <assay/kernel/warpgroup_turns.cuh>
 #include <assay/kernel/wgmma.cuh>
 #include <assay/nn/adamw.cuh>
-#include <assay/nn/vectors.cuh>
+#include <assay/nn/weight_update_rows.cuh>
+#include <assay/nn/weight_update_tile.cuh>
 
-#include <cuda.h>
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace assay::nn {
 
-/// A tile of 128 x 128 weights, summed over slots of 64 tokens.
-///
-/// Two warpgroups multiply, and two update weights with what the first have summed, so that the
-/// tensor cores and the memory work at the same time. A further one fills the ring of slots. The
-/// registers are what the producers leave of the 5 x 96 that the block begins with. Each warp that
-/// updates has `ahead` rows of weights and moments on their way to shared memory. On an H200, 5
-/// rows ahead with 3 slots took 20 to 24 % longer: products wait for more of their bytes.
-struct update_tile {
-  static constexpr int rows = 128, columns = 128, depth = 64;
-  static constexpr int multipliers = 256, updaters = 256, readers = multipliers + updaters;
-  static constexpr int threads = readers + 128;
-  static constexpr int filler_registers = 24, reader_registers = 112;
-  using dy_tile = copy::swizzled_tile<bfloat16, depth, rows>;
-  using x_tile = copy::swizzled_tile<bfloat16, depth, columns>;
-  static constexpr int slot_bytes = dy_tile::bytes + x_tile::bytes;
-  using slots = copy::tile_ring<4, slot_bytes>;
-  /// Rows of sums are 8 floats longer than a tile, so that stores of pairs use all banks.
-  static constexpr int sum_pitch = columns + 8;
-  using sums = copy::tile_ring<1, rows * sum_pitch* static_cast<int>(sizeof(float))>;
-  static constexpr std::size_t sums_offset = (slots::storage_bytes + 1023) / 1024 * 1024;
-  static constexpr int ahead = 2;
-  static constexpr int row_floats = 3 * columns;  ///< weights, first and second moments
-  static constexpr std::size_t rows_offset = (sums_offset + sums::storage_bytes + 15) / 16 * 16;
-  static constexpr std::size_t shared_bytes =
-      rows_offset + std::size_t{updaters} / 32 * ahead * row_floats * sizeof(float);
-};
-
-/// A weight of a launch, as the kernel sees it.
-struct update_target {
-  CUtensorMap dy, x;
-  float *weights, *first, *second;
-  bfloat16* copy;
-  int out, in;
-  int first_tile;    ///< of the launch
-  int tiles_across;  ///< in a row of tiles
-};
-
-/// The weights of one launch. A parameter of this type is `__grid_constant__`, since bulk copies
-/// read the maps in place.
-struct update_group {
-  static constexpr int most = 8;  ///< all parameters of a kernel have 4 KiB
-  update_target of[most];
-  int count = 0;
-  int tiles = 0;
-  int slots = 0;  ///< of the ring, for each tile
-};
-
 namespace kernels {
-
-/// A tile of a launch: its weight, and the first row and column there.
-struct update_place {
-  int which, row, column;
-
-  template <class Tile>
-  __device__ static update_place of(update_group const& group, int tile) {
-    int which = 0;
-    while (which + 1 < group.count && tile >= group.of[which + 1].first_tile) { ++which; }
-    int const inside = tile - group.of[which].first_tile;
-    int const across = group.of[which].tiles_across;
-    return {which, inside / across * Tile::rows, inside % across * Tile::columns};
-  }
-};
 
 /// One thread starts the bulk copies of all tiles of a block, in order.
 template <class Tile>
@@ -104,183 +41,75 @@ __device__ void fill_slots(typename Tile::slots const& ring, update_group const&
   }
 }
 
-/// Starts the products of a slot: 64 rows of a warpgroup. Both operands have their tokens in rows.
+/// Starts the products of a slot, for both halves of its rows. Both operands have their tokens in
+/// rows.
 template <class Tile, int Count>
-__device__ void start_products(unsigned slot, float (&sum)[Count]) {
+__device__ void start_products(unsigned slot, float (&sum)[2][Count]) {
   using dy = typename Tile::dy_tile;
   using x = typename Tile::x_tile;
   constexpr unsigned eight_tokens = 8 * 128, step = 2 * eight_tokens / 16;
-  auto const a = kernel::wgmma_descriptor(slot + threadIdx.x / 128 * dy::panel_bytes,
-                                          dy::panel_bytes, eight_tokens);
+  auto const a = kernel::wgmma_descriptor(slot, dy::panel_bytes, eight_tokens);
   auto const b = kernel::wgmma_descriptor(slot + dy::bytes, x::panel_bytes, eight_tokens);
 #pragma unroll
   for (unsigned i = 0; i < Tile::depth / 16; ++i) {
-    kernel::wgmma_m64n128k16_m_major(sum, a + i * step, b + i * step);
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      kernel::wgmma_m64n128k16_m_major(sum[half], a + half * (dy::panel_bytes / 16) + i * step,
+                                       b + i * step);
+    }
   }
 }
 
-/// The multipliers' part: the sums of each tile, handed over in shared memory.
-template <class Tile>
-__device__ void multiply_tiles(typename Tile::slots const& ring, typename Tile::sums const& sums,
-                               update_group const& group) {
-  int const warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  typename Tile::slots::position at;
-  typename Tile::sums::position to;
-  for (int tile = static_cast<int>(blockIdx.x); tile < group.tiles; tile += gridDim.x) {
-    float sum[Tile::columns / 2];
+/// Hands the sums of the tile of that number over, in shared memory.
+template <class Tile, int Count>
+__device__ void hand_over(typename Tile::sums const& sums, int number, float (&sum)[2][Count]) {
+  int const warp = static_cast<int>(threadIdx.x / 32 % 4);
+  int const lane = static_cast<int>(threadIdx.x % 32);
+  auto to = Tile::sums::position::of(number * Tile::parts);
 #pragma unroll
-    for (float& each : sum) { each = 0; }
-    kernel::wgmma_slots(ring, at, group.slots, sum,
-                        [&](unsigned slot) { start_products<Tile>(slot, sum); });
+  for (int part = 0; part < Tile::parts; ++part, to.advance()) {
     sums.await_empty(to);
-    // A lane has pairs of two rows.
+    // A lane has pairs of two rows of each half, 8 apart: a part has one of them.
     auto* const mine = reinterpret_cast<float*>(sums.slot(to)) +
-                       (warp * 16 + lane / 4) * Tile::sum_pitch + lane % 4 * 2;
+                       (warp * 8 + lane / 4) * Tile::sum_pitch + lane % 4 * 2;
+    auto const& from = sum[part / 2];
 #pragma unroll
     for (int i = 0; i < Tile::columns / 8; ++i) {
-      auto* const pair = mine + 8 * i;
-      *reinterpret_cast<float2*>(pair) = {sum[4 * i], sum[4 * i + 1]};
-      *reinterpret_cast<float2*>(pair + 8 * Tile::sum_pitch) = {sum[4 * i + 2], sum[4 * i + 3]};
+      int const pair = 4 * i + part % 2 * 2;
+      *reinterpret_cast<float2*>(mine + 8 * i) = {from[pair], from[pair + 1]};
     }
     __syncwarp();
     if (lane == 0) { ::cuda::ptx::mbarrier_arrive(sums.full(to)); }
-    to.advance();
   }
 }
 
-/// A step of one weight, with a root off by up to 2^-23 of it and a quotient by up to 2 ulp (PTX
-/// ISA, "sqrt"; CUDA, "__fdividef"). Few warps update: with exact ones the kernel took 20 to 29 %
-/// longer on an H200.
-template <class = void>
-__device__ void step_weight(adamw_factors const& by, float g, float& w, float& m, float& v) {
-  m = by.beta1 * m + by.rest1 * g;
-  v = by.beta2 * v + by.rest2 * g * g;
-  float root = 0;
-  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(v));
-  w = w * by.keep - __fdividef(by.rate * m, root * by.root_factor + by.epsilon);
-}
-
-/// The rows of a tile that fall to a warp of the updaters, each eighth, as a lane sees them: four
-/// neighbouring weights of each. The pointers are held in registers: to read them anew for each row
-/// takes longer than a row.
-struct update_rows {
-  float *weights = nullptr, *first = nullptr, *second = nullptr;
-  bfloat16* copy = nullptr;
-  int count = 0;
-  unsigned step = 0;  ///< elements from a row to the next
-
-  template <class Tile>
-  __device__ static update_rows in(update_group const& group, int tile) {
-    if (tile >= group.tiles) { return {}; }
-    constexpr int warps = Tile::updaters / 32;
-    auto const where = update_place::of<Tile>(group, tile);
-    auto const& of = group.of[where.which];
-    int const row = where.row + static_cast<int>(threadIdx.x / 32 % warps);
-    int const column = where.column + static_cast<int>(threadIdx.x % 32) * 4;
-    int const end = min(of.out, where.row + Tile::rows);
-    if (column >= of.in || row >= end) { return {}; }
-    auto const at = static_cast<std::size_t>(row) * static_cast<std::size_t>(of.in) +
-                    static_cast<std::size_t>(column);
-    return {of.weights + at,
-            of.first + at,
-            of.second + at,
-            of.copy + at,
-            (end - row + warps - 1) / warps,
-            static_cast<unsigned>(warps * of.in)};
-  }
-  /// Starts the copies of a row to `held`: weights, and moments `Columns` and twice as many behind.
-  template <int Columns>
-  __device__ void start(int row, float* held) const {
-    if (row >= count) { return; }
-    auto const at = static_cast<std::size_t>(row) * step;
-    __pipeline_memcpy_async(held, weights + at, 16);
-    __pipeline_memcpy_async(held + Columns, first + at, 16);
-    __pipeline_memcpy_async(held + 2 * Columns, second + at, 16);
-  }
-  template <int Columns>
-  __device__ void update(int row, float const* held, adamw_factors const& by,
-                         float const* gradient) const {
-    if (row >= count) { return; }
-    auto const at = static_cast<std::size_t>(row) * step;
-    float g[4], w[4], m[4], v[4];
-    load(gradient, g);
-    load(held, w);
-    load(held + Columns, m);
-    load(held + 2 * Columns, v);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) { step_weight(by, g[i], w[i], m[i], v[i]); }
-    store(weights + at, w);
-    store(first + at, m);
-    store(second + at, v);
-    store(copy + at, w);
-  }
-};
-
-/// The next rows of a warp of the updaters, on their way to shared memory, across the ends of
-/// tiles. A lane reads what it copied itself, so no thread waits for another.
+/// The multipliers' part. A warpgroup has every second tile of the block. The one whose turn comes
+/// starts its products behind the other's last ones, so the tensor cores do not wait. It waits for
+/// slots in its turn alone: their barriers tell a round from the next, but not from later ones.
 template <class Tile>
-class rows_ahead {
- public:
-  static constexpr int warps = Tile::updaters / 32, rows = Tile::rows / warps;
-
-  __device__ rows_ahead(update_group const& group, std::byte* storage)
-      : group_(group),
-        first_(reinterpret_cast<float*>(storage) +
-               threadIdx.x / 32 % warps * (Tile::ahead * Tile::row_floats) + threadIdx.x % 32 * 4),
-        tile_(static_cast<int>(blockIdx.x)),
-        from_(update_rows::in<Tile>(group, tile_)) {
+__device__ void multiply_tiles(typename Tile::slots const& ring, typename Tile::sums const& sums,
+                               std::uint64_t* turns, update_group const& group) {
+  kernel::warpgroup_turns const multiplying{turns}, handing_over{turns + 2};
+  int const own = static_cast<int>(threadIdx.x / 128);
+  int turn = 0;
+  for (int tile = static_cast<int>(blockIdx.x + own * gridDim.x); tile < group.tiles;
+       tile += static_cast<int>(2 * gridDim.x), ++turn) {
+    int const number = 2 * turn + own;
+    float sum[2][Tile::columns / 2];
 #pragma unroll
-    for (int i = 0; i < Tile::ahead; ++i) { start(i); }
-  }
-  /// The oldest row, once it is there.
-  __device__ float const* oldest() const {
-    __pipeline_wait_prior(Tile::ahead - 1);
-    return first_ + place_ * Tile::row_floats;
-  }
-  /// Starts another row in the place of the oldest, which was read.
-  __device__ void advance() {
-    start(place_);
-    if (++place_ == Tile::ahead) { place_ = 0; }
-  }
-
- private:
-  __device__ void start(int place) {
-    from_.template start<Tile::columns>(row_, first_ + place * Tile::row_floats);
-    __pipeline_commit();
-    if (++row_ < rows) { return; }
-    row_ = 0;
-    tile_ += static_cast<int>(gridDim.x);
-    from_ = update_rows::in<Tile>(group_, tile_);
-  }
-
-  update_group const& group_;
-  float* first_;
-  int place_ = 0, row_ = 0, tile_;
-  update_rows from_;
-};
-
-/// The updaters' part. The factors are in registers: to read them anew waits for the rows ahead.
-template <class Tile>
-__device__ void update_tiles(typename Tile::sums const& sums, update_group const& group,
-                             adamw_factors const by, std::byte* storage) {
-  rows_ahead<Tile> ahead{group, storage};
-  constexpr int warps = rows_ahead<Tile>::warps;
-  int const warp = static_cast<int>(threadIdx.x / 32 % warps);
-  int const lane = static_cast<int>(threadIdx.x % 32);
-  typename Tile::sums::position at;
-  for (int tile = static_cast<int>(blockIdx.x); tile < group.tiles; tile += gridDim.x) {
-    auto const own = update_rows::in<Tile>(group, tile);
-    sums.await_full(at);
-    auto const* gradient =
-        reinterpret_cast<float const*>(sums.slot(at)) + warp * Tile::sum_pitch + lane * 4;
-#pragma unroll 1
-    for (int row = 0; row < rows_ahead<Tile>::rows; ++row, gradient += warps * Tile::sum_pitch) {
-      own.template update<Tile::columns>(row, ahead.oldest(), by, gradient);
-      ahead.advance();
-    }
-    __syncwarp();
-    if (lane == 0) { sums.release(at); }
-    at.advance();
+    for (float& each : sum[0]) { each = 0; }
+#pragma unroll
+    for (float& each : sum[1]) { each = 0; }
+    auto at = Tile::slots::position::of(number * group.slots);
+    int left = group.slots;
+    multiplying.await(own, turn);
+    kernel::wgmma_slots(ring, at, group.slots, sum, [&](unsigned slot) {
+      start_products<Tile>(slot, sum);
+      if (--left == 0) { multiplying.pass(own); }
+    });
+    handing_over.await(own, turn);
+    hand_over<Tile>(sums, number, sum);
+    handing_over.pass(own);
   }
 }
 
@@ -292,21 +121,25 @@ __global__ void __launch_bounds__(kernel::has_wgmma ? Tile::threads : 32, 1)
     extern __shared__ __align__(1024) unsigned char weight_update_storage[];
     typename Tile::slots const ring{weight_update_storage};
     typename Tile::sums const sums{weight_update_storage + Tile::sums_offset};
+    auto* const turns =
+        reinterpret_cast<std::uint64_t*>(weight_update_storage + Tile::turns_offset);
     if (threadIdx.x == 0) {
-      ring.initialise(1, Tile::multipliers / 32);
-      sums.initialise(Tile::multipliers / 32, Tile::updaters / 32);
+      constexpr unsigned multiplying = 4;  // warps of the warpgroup whose turn it is
+      ring.initialise(1, multiplying);
+      sums.initialise(multiplying, Tile::updaters / 32);
+      for (int i = 0; i < 2; ++i) { kernel::warpgroup_turns{turns + 2 * i}.initialise(); }
     }
     __syncthreads();
     if (threadIdx.x >= Tile::readers) {
       kernel::setmaxnreg_dec<Tile::filler_registers>();
       if (threadIdx.x == Tile::readers) { fill_slots<Tile>(ring, group); }
     } else if (threadIdx.x >= Tile::multipliers) {
-      kernel::setmaxnreg_inc<Tile::reader_registers>();
+      kernel::setmaxnreg_dec<Tile::updater_registers>();
       update_tiles<Tile>(sums, group, *factors,
                          reinterpret_cast<std::byte*>(weight_update_storage) + Tile::rows_offset);
     } else {
-      kernel::setmaxnreg_inc<Tile::reader_registers>();
-      multiply_tiles<Tile>(ring, sums, group);
+      kernel::setmaxnreg_inc<Tile::multiplier_registers>();
+      multiply_tiles<Tile>(ring, sums, turns, group);
     }
   } else {
     __trap();  // not launched: `has_weight_update` is false

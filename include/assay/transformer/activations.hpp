@@ -62,6 +62,15 @@ struct layer_activations {
   std::span<Real> log_sums;         ///< of other attention: batch x heads x context
 };
 
+/// The gradients of a layer that its products of weights read: of its result, between its blocks,
+/// of its queries, keys and values, and of both halves of SwiGLU.
+template <class Narrow>
+struct layer_gradients {
+  std::span<Narrow> out_copy, middle_copy;  ///< of `dx`; empty if the types are the same
+  std::span<Narrow> out, middle;            ///< the copies, or `dx` itself
+  std::span<Narrow> qkv, ab;
+};
+
 /// The intermediate results of a step, and the gradients on their way back. The residual stream
 /// and statistics are `Real`, all other activations `Narrow`.
 template <class Real, class Narrow = Real>
@@ -74,13 +83,14 @@ struct activations {
   std::span<Real> losses, loss;
   std::span<Real> gain_parts;  ///< of gains: both of each layer, and the last; or empty
   std::span<Real> dx;          ///< gradient of the residual stream
-  std::span<Narrow> dx_copy;   ///< empty if the types are the same
-  std::span<Narrow> dbranch;   ///< `dx_copy`, or `dx` itself
-  /// The same between the blocks of a layer. It is apart where both are needed at once.
-  std::span<Narrow> dmiddle_copy, dmiddle;
-  std::span<Narrow> dnormed, dqkv, dattended, dscores, dab, dgated;
+  std::vector<layer_gradients<Narrow>> kept;  ///< of layers whose gradients are needed at once
+  std::span<Narrow> dnormed, dattended, dscores, dgated;
   std::span<Real const> turns;  ///< `rope_table`, of the owner
   std::size_t bytes = 0;        ///< of all parts together
+
+  layer_gradients<Narrow> const& gradients(std::size_t layer) const {
+    return kept[layer % kept.size()];
+  }
 
   /// The parts of `all`; without memory only `bytes` means something.
   explicit activations(problem const& of, nn::layout how = {}, std::span<std::byte> all = {})
@@ -104,8 +114,6 @@ struct activations {
     for (auto* each : {&x, &dx}) { cut.take(*each, nd); }
     for (auto* each : {&inverse, &losses}) { cut.take(*each, n); }
     for (auto* each : {&normed, &branch, &dnormed, &dattended}) { cut.take(*each, nd); }
-    cut.take(dqkv, 3 * nd);
-    cut.take(dab, 2 * ni);
     cut.take(dgated, ni);
     cut.take(dscores, scores);
     cut.take(logits, n * size(of.model.vocabulary));
@@ -113,15 +121,21 @@ struct activations {
     auto const parts = rms_norm_gradient{n, 1, true, how.gain_parts}.gain_parts();
     auto const gains = size(2 * of.model.layers + 1);
     cut.take(gain_parts, how.gain_parts ? gains * parts * size(of.model.width) : 0);
-    if constexpr (std::is_same_v<Real, Narrow>) {
-      layout.layer_at_once = false;  // dx is overwritten within a layer
-      dbranch = dmiddle = dx;
-    } else {
-      cut.take(dx_copy, nd);
-      dmiddle_copy = dx_copy;
-      if (how.layer_at_once) { cut.take(dmiddle_copy, nd); }
-      dbranch = dx_copy;
-      dmiddle = dmiddle_copy;
+    // Without copies, dx is overwritten within a layer.
+    if constexpr (std::is_same_v<Real, Narrow>) { layout.layers_at_once = 0; }
+    kept.resize(size(std::max(1, layout.layers_at_once)));
+    for (auto& to : kept) {
+      cut.take(to.qkv, 3 * nd);
+      cut.take(to.ab, 2 * ni);
+      if constexpr (std::is_same_v<Real, Narrow>) {
+        to.out = to.middle = dx;
+      } else {
+        cut.take(to.out_copy, nd);
+        to.middle_copy = to.out_copy;
+        if (layout.layers_at_once > 0) { cut.take(to.middle_copy, nd); }
+        to.out = to.out_copy;
+        to.middle = to.middle_copy;
+      }
     }
     bytes = cut.taken();
   }

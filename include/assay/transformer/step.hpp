@@ -123,8 +123,8 @@ void attention_forward(Run& run, operations const& op, Attention const& how, int
   run(at("output"), op.square.forward(), a.attended, w.output, all.branch);
 }
 
-/// From the gradient of the block's output, `all.dmiddle`, to the gradient of its input,
-/// `all.dnormed`.
+/// From the gradient of the block's output, the `middle` of `all.gradients(layer)`, to the gradient
+/// of its input, `all.dnormed`.
 template <class Run, class Attention, class Real, class Narrow>
 void attention_backward(Run& run, operations const& op, Attention const& how, int layer,
                         layer_weights<Real, Narrow> const& w, layer_weights<Real> const& dw,
@@ -134,18 +134,19 @@ void attention_backward(Run& run, operations const& op, Attention const& how, in
     return place_in_step{phase::backward, layer, part};
   };
   auto const arrays = op.arrays(a.qkv, a.attended, a.probabilities, a.log_sums);
-  auto const d = op.arrays(all.dqkv, all.dattended, all.dscores, std::span<Real>{});
-  run(at("output"), op.square.input_gradient(), all.dmiddle, w.output, all.dattended);
-  run(at("output weight"), op.square.weight_gradient(), all.dmiddle, a.attended, dw.output);
+  auto const& kept = all.gradients(static_cast<std::size_t>(layer));
+  auto const d = op.arrays(kept.qkv, all.dattended, all.dscores, std::span<Real>{});
+  run(at("output"), op.square.input_gradient(), kept.middle, w.output, all.dattended);
+  run(at("output weight"), op.square.weight_gradient(), kept.middle, a.attended, dw.output);
   if constexpr (Attention::keeps_scores) {
     attend_back(how, run, at, op.attention, arrays, d);
-    run(at("rope"), op.turn(true), all.turns, op.queries_and_keys(all.dqkv));
+    run(at("rope"), op.turn(true), all.turns, op.queries_and_keys(kept.qkv));
   } else {
     attend_back(how, run, at, op.attention, arrays, d, all.turns);
   }
   if (op.layout.packed) {
-    run(at("qkv"), op.qkv.input_gradient(), all.dqkv, w.qkv, all.dnormed);
-    run(at("qkv weight"), op.qkv.weight_gradient(), all.dqkv, a.normed1, dw.qkv);
+    run(at("qkv"), op.qkv.input_gradient(), kept.qkv, w.qkv, all.dnormed);
+    run(at("qkv weight"), op.qkv.weight_gradient(), kept.qkv, a.normed1, dw.qkv);
     return;
   }
   run(at("q"), op.square.input_gradient(), d.q, w.q, all.dnormed);
@@ -172,7 +173,7 @@ void swiglu_forward(Run& run, operations const& op, int layer, layer_weights<Rea
   run(at("w2"), op.out_of.forward(), a.gated, w.w2, all.branch);
 }
 
-/// As `attention_backward`, from `all.dbranch`.
+/// As `attention_backward`, from their `out`.
 template <class Run, class Real, class Narrow>
 void swiglu_backward(Run& run, operations const& op, int layer,
                      layer_weights<Real, Narrow> const& w, layer_weights<Real> const& dw,
@@ -182,14 +183,15 @@ void swiglu_backward(Run& run, operations const& op, int layer,
     return place_in_step{phase::backward, layer, part};
   };
   auto const first = op.part(a.ab, op.inner, 0), second = op.part(a.ab, op.inner, 1);
-  auto const da = op.part(all.dab, op.inner, 0), db = op.part(all.dab, op.inner, 1);
-  run(at("w2"), op.out_of.input_gradient(), all.dbranch, w.w2, all.dgated);
-  run(at("w2 weight"), op.out_of.weight_gradient(), all.dbranch, a.gated, dw.w2);
+  auto const& d = all.gradients(static_cast<std::size_t>(layer));
+  auto const da = op.part(d.ab, op.inner, 0), db = op.part(d.ab, op.inner, 1);
+  run(at("w2"), op.out_of.input_gradient(), d.out, w.w2, all.dgated);
+  run(at("w2 weight"), op.out_of.weight_gradient(), d.out, a.gated, dw.w2);
   run(at("swiglu"), swiglu_gradient{op.rows, op.inner, op.gate().stride}, first, second, all.dgated,
       da, db);
   if (op.layout.packed) {
-    run(at("w1, w3"), op.w13.input_gradient(), all.dab, w.w13, all.dnormed);
-    run(at("w1, w3 weight"), op.w13.weight_gradient(), all.dab, a.normed2, dw.w13);
+    run(at("w1, w3"), op.w13.input_gradient(), d.ab, w.w13, all.dnormed);
+    run(at("w1, w3 weight"), op.w13.weight_gradient(), d.ab, a.normed2, dw.w13);
     return;
   }
   run(at("w1"), op.into.input_gradient(), da, w.w1, all.dnormed);
@@ -258,7 +260,7 @@ void backward_pass(Run& run, problem const& of, Attention const& how, token_posi
   run(at(-1, "head"), op.head.input_gradient(), a.logits, w.head, a.dnormed);
   run(at(-1, "head weight"), op.head.weight_gradient(), a.logits, a.normed, dw.head);
   run(at(-1, "norm"), op.norm_gradient(false), a.dnormed, a.x, w.final_norm, a.inverse, a.dx,
-      of_gain(gains.gains - 1, dw.final_norm), a.dx_copy);
+      of_gain(gains.gains - 1, dw.final_norm), a.gradients(a.layers.size() - 1).out_copy);
   for (std::size_t l = a.layers.size(); l-- > 0;) {
     auto const& layer = a.layers[l];
     auto const& from = w.layers[l];
@@ -266,10 +268,11 @@ void backward_pass(Run& run, problem const& of, Attention const& how, token_posi
     auto const number = static_cast<int>(l);
     detail::swiglu_backward(run, op, number, from, to, layer, a);
     run(at(number, "norm2"), norm, a.dnormed, layer.middle, from.norm2, layer.inverse2, a.dx,
-        of_gain(2 * l + 1, to.norm2), a.dmiddle_copy);
+        of_gain(2 * l + 1, to.norm2), a.gradients(l).middle_copy);
     detail::attention_backward(run, op, how, number, from, to, layer, a);
+    auto const below = a.gradients(l + a.kept.size() - 1).out_copy;  // of the layer before
     run(at(number, "norm1"), norm, a.dnormed, layer.x, from.norm1, layer.inverse1, a.dx,
-        of_gain(2 * l, to.norm1), a.dx_copy);
+        of_gain(2 * l, to.norm1), below);
   }
   if (op.layout.gain_parts) {
     auto const first = dw.layers[0].norm1;

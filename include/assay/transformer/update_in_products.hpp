@@ -25,22 +25,23 @@ struct trained_weights {
 };
 
 /// Runs the operations of a backward pass, but holds products of weights back and runs them with
-/// their updates. The products of a layer, or of a block, run together, since one weight may have
-/// too few tiles for a device.
+/// their updates. The products of some layers, or of a block, run together: the tiles of few
+/// weights leave much of a device idle at the end of a launch.
 template <class Run, class Real, class Narrow>
 class products_with_updates {
  public:
   products_with_updates(Run& run, nn::layout how, adamw_update const& op,
                         trained_weights<Real, Narrow> const& all)
-      : run_(run), layer_at_once_(how.layer_at_once), op_(op), all_(all) {}
+      : run_(run), most_layers_(how.layers_at_once), op_(op), all_(all) {}
 
   template <class Operation, class... Arguments>
   void operator()(place_in_step const& where, Operation const& what,
                   Arguments const&... arguments) {
-    // A norm overwrites the gradient of the residual stream, which the products held back read. One
-    // within a layer may have an array of its own for it.
+    // A norm overwrites the gradient of the residual stream, which the products held back read. The
+    // one at the end of a layer overwrites what the oldest of `most_layers_` reads.
     if constexpr (std::same_as<Operation, rms_norm_gradient>) {
-      if (!layer_at_once_ || where.part != "norm2") { flush(); }
+      layers_ += where.part == "norm1";
+      if (layers_ >= most_layers_) { flush(); }
     }
     run_(where, what, arguments...);
   }
@@ -57,6 +58,7 @@ class products_with_updates {
     run_(place_in_step{phase::backward, layer_, "weights"}, held_, arrays_);
     held_.all.clear();
     arrays_.clear();
+    layers_ = 0;
   }
 
  private:
@@ -74,12 +76,13 @@ class products_with_updates {
   }
 
   Run& run_;
-  bool layer_at_once_;
+  int most_layers_;
   adamw_update op_;
   trained_weights<Real, Narrow> all_;
   weight_updates held_;
   std::vector<weight_arrays<Real, Narrow>> arrays_;
-  int layer_ = -1;
+  int layer_ = -1;  ///< of the last product held back
+  int layers_ = 0;  ///< that are held back as a whole
 };
 
 }  // namespace assay::nn
