@@ -203,10 +203,10 @@ function(assay_check_device_code variable file)
   set(${variable} ${group} PARENT_SCOPE)
 endfunction()
 
-function(assay_add_checked target file)
-  add_library(${target} OBJECT ${file})
+function(assay_add_checked target)
+  add_library(${target} OBJECT ${ARGN})
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
-  target_compile_options(${target} PRIVATE $<IF:$<STREQUAL:${folder},tests>,-cuda,-fatbin>)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:$<IF:$<STREQUAL:${folder},tests>,-cuda,-fatbin>>)
 endfunction()
 
 # CUPTI, for the programs that record traces (marker `// assay-uses: cupti`): they are left out where

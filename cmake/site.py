@@ -7,7 +7,7 @@ site.py [FOLDER]   FOLDER: default build/site. Exit code 77: there is no Doxygen
 Open index.html of the folder. The search runs in the browser and needs no server.
 """
 import collections
-import html.parser
+import html
 import os
 import pathlib
 import re
@@ -65,26 +65,22 @@ def filtered(page):
     return "".join(parts).replace("\n```c++\n", "\n```cpp\n")  # Doxygen knows C++ by this name alone
 
 
-class Links(html.parser.HTMLParser):
-    """The links of a page of the site, and what others may link to in it."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.links, self.names = [], set()
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        for name, value in attributes:
-            if name in ("href", "src") and value:
-                self.links.append(value)
-            elif name == "id" or (tag, name) == ("a", "name"):
-                self.names.add(value)
+def links_and_names(text):
+    """The links of a page of the site, and what others may link to in it; Doxygen quotes every attribute."""
+    links, names = set(), set()
+    for tag, attributes in re.findall(r"<(\w+)(\s[^<>]*)>", text):
+        for name, value in re.findall(r'\s(href|src|id|name)="([^"]+)"', attributes):
+            if name in ("href", "src"):
+                links.add(html.unescape(value))
+            elif name == "id" or tag == "a":
+                names.add(html.unescape(value))
+    return links, names
 
 
 def broken_links(site):
-    pages = {file: Links(file.read_text()) for file in site.glob("*.html")}
-    for page, found in sorted(pages.items()):
-        for link in sorted(set(found.links)):
+    pages = {file: links_and_names(file.read_text()) for file in site.glob("*.html")}
+    for page, (links, _) in sorted(pages.items()):
+        for link in sorted(links):
             target = urllib.parse.urlparse(link)
             if target.scheme in ("http", "https", "javascript", "data", "mailto"):
                 continue
@@ -93,7 +89,7 @@ def broken_links(site):
                 yield f"{page.name}: there is no {link}"
             # Doxygen's index of a class links to the list of its nested classes, also where it prints none.
             elif target.fragment and file in pages and target.fragment != "nested-classes" \
-                    and urllib.parse.unquote(target.fragment) not in pages[file].names:
+                    and urllib.parse.unquote(target.fragment) not in pages[file][1]:
                 yield f"{page.name}: {file.name} has nothing called {target.fragment}"
 
 

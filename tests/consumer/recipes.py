@@ -15,7 +15,6 @@ import re
 import shutil
 import subprocess
 import sys
-import venv
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
@@ -61,12 +60,11 @@ def recipe(name):
 
 def newest(scratch):
     folder = scratch.parent / "newest_cmake"
-    program = folder / "bin" / "cmake"
+    program = folder / "cmake/data/bin/cmake"
     if not program.exists():
         try:
-            venv.create(folder, with_pip=True)
-            subprocess.run([folder / "bin" / "pip", "install", "-q", "cmake"], check=True, capture_output=True,
-                           timeout=120)
+            subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", folder, "cmake"], check=True,
+                           capture_output=True, timeout=120)
         except (OSError, subprocess.SubprocessError) as error:
             skip(f"pip installs no CMake: {error}")
     return program

@@ -15,7 +15,6 @@ import re
 import shutil
 import subprocess
 import sys
-import venv
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "cmake"))
@@ -87,11 +86,11 @@ class Packages:
         folder = self.scratch.parent / "conan_client"
         if not (folder / "bin/conan").exists():
             try:
-                venv.create(folder, with_pip=True)
-                subprocess.run([folder / "bin/pip", "install", "-q", "--retries", "1", "--timeout", "10", "conan"], check=True,
-                               capture_output=True, timeout=300)
+                subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--retries", "1", "--timeout", "10", "--target",
+                                folder, "conan"], check=True, capture_output=True, timeout=300)
             except (OSError, subprocess.SubprocessError) as error:
                 raise Missing(f"no conan, and pip installs none: {error}") from error
+        os.environ["PYTHONPATH"] = f"{folder}:{os.environ.get('PYTHONPATH', '')}"
         return folder / "bin/conan"
 
     def conan(self, *options):

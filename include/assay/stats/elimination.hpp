@@ -36,13 +36,19 @@ inline double log_sign_evidence(int above, int below) {
   auto const log_choose = [](int of, int k) {
     return std::lgamma(of + 1.0) - std::lgamma(k + 1.0) - std::lgamma(of - k + 1.0);
   };
-  auto const add = [](double a, double b) {
-    return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b)));
-  };
-  double spread = 0;  // the term of k = 0
-  for (int k = 1; k <= above; ++k) { spread = add(spread, log_choose(n + 1, k)); }
-  spread -= std::log(n + 1.0) + log_choose(n, above);
-  return (below == 0 ? add(spread, n * std::log(2.0)) : spread) - std::log(2.0);
+  // Each term comes from its neighbour, from the largest on to both sides, where terms get smaller.
+  int const largest = std::min(above, (n + 1) / 2);
+  double sum = 1;
+  double term = 1;
+  for (int k = largest; k > 0; --k) { sum += term *= k / (n + 2.0 - k); }
+  term = 1;
+  for (int k = largest; k < above; ++k) { sum += term *= (n + 1.0 - k) / (k + 1.0); }
+  auto const spread =
+      std::log(sum) + log_choose(n + 1, largest) - std::log(n + 1.0) - log_choose(n, above);
+  auto const doubled = n * std::log(2.0);
+  if (below > 0) { return spread - std::log(2.0); }
+  return std::max(spread, doubled) + std::log1p(std::exp(-std::abs(spread - doubled))) -
+         std::log(2.0);
 }
 
 /// Drops candidates when the times of past epochs show that they are not the best.
