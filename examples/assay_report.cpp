@@ -172,11 +172,14 @@ std::string told(std::deque<saved> const& all, measure::comparison const* baseli
     text += (text.empty() ? "" : "\n") + report::short_text(each.of);
     if (baseline == nullptr) { continue; }
     text += "  saved, " + report::origin_text(*baseline) + ":\n";
+    bool any = false;
     for (auto const& [now, then] : report::beside(each.of, *baseline)) {
       if (now->primary && then != nullptr) {
+        any = true;
         text += report::wrapped(report::sentence(*then, *baseline) + ".", "    ", "      ");
       }
     }
+    if (!any) { text += "    none of these contrasts\n"; }
     text += report::wrapped(report::baseline_caveat, "  ", "  ");
   }
   return report::printable(text, true);

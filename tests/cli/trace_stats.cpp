@@ -651,6 +651,8 @@ TEST_CASE("bad input is one line with value and remedy") {
   refused(run({"--diff", a, a, "--range", "step", "--skip", "-1"}), {"--skip", "-1", "1000000"});
   refused(run({a, "--diff"}), {"--diff", "two FILEs, not 1"});
   refused(run({"--diff", a, a, "--answers"}), {"--diff", "--answers"});
+  refused(run({"--diff", a, a, "--class", "mine=gemm"}), {"--diff", "--class"});
+  refused(run({a, a, "--ranks", "--class", "communication=gemm"}), {"--ranks", "--class"});
   refused(run({a, a, "--perfetto", here / "p"}), {"--perfetto", "one FILE"});
   refused(run({"--diff", a, "/no/such"}), {"/no/such"});
   refused(run({a, "--csv", "--json"}), {"--csv", "--json"});

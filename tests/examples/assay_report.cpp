@@ -161,7 +161,12 @@ TEST_CASE("several files make one page, and a saved one stands beside them") {
   CHECK_THAT(here.read("x.html"), contains("2 comparisons") && contains("proves nothing"));
   CHECK(here.has("x.a.csv"));
   CHECK(here.has("x.b.cells.csv"));
-  CHECK_THAT(here.run("a.json --baseline b.json").out, contains("proves nothing"));
+  CHECK_THAT(here.run("a.json --baseline b.json").out,
+             contains("proves nothing") && !contains("none of these contrasts"));
+  auto other = slower();
+  other.replace(other.find("new against old"), 3, "two");
+  here.write("other.json", other);
+  CHECK_THAT(here.run("a.json --baseline other.json").out, contains("none of these contrasts"));
 }
 
 TEST_CASE("a gate has exit codes, and fails test cases") {

@@ -259,7 +259,7 @@ struct trace_stats_options {
         "match the collectives of ranks, each a device of a process in any of the FILEs: who came "
         "late and why, waiting and moving");
     auto* const between = app.get_option("--diff");
-    for (auto const* other : {"--answers", "--phases", "--explain-overlap"}) {
+    for (auto const* other : {"--answers", "--phases", "--explain-overlap", "--class"}) {
       matched->excludes(app.get_option(other));
       between->excludes(app.get_option(other));
     }
