@@ -106,6 +106,9 @@ TEST_CASE("each cheat is named") {
     INFO(name << ": " << report::json_line(found));
     CHECK(found.is_accused());
     if (found.is_accused()) { CHECK(to_string(found.charges[0].what) == to_string(what)); }
+    if (name == "left-behind") {
+      CHECK_THAT(found.charges.at(0).text, contains("in the destructor of a static object"));
+    }
   }
 }
 

@@ -169,8 +169,8 @@ class problem_server {
         if (grown[k] < least[k]) { continue; }
         return charge{charge::kind::left_behind,
                       concat({stats::number_text(grown[k]), " ", holdings::names[k],
-                              " stay after it was loaded, called once and "
-                              "unloaded"})};
+                              " stay after it was loaded, called once and unloaded: give "
+                              "them back in the destructor of a static object"})};
       }
       return {};
     });
