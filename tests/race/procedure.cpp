@@ -32,6 +32,7 @@ struct script {
   std::map<std::string, int> builds, cells, verifications;
   std::function<double(std::string const&, measure::epoch const&)> factor;  ///< of the time
   int alive = 0, most_alive = 0;
+  double empty_seconds = 0;
   std::function<void(std::string const&, measure::epoch const&)> on_build, on_cell;
   std::function<std::optional<std::string>(std::string const&, int)> on_verify;
   stats::random_source noise{1};
@@ -69,6 +70,11 @@ class scripted final : public measure::subject {
     made[measure::clock::wall] = seconds_ *
                                  (1 + 0.001 * static_cast<double>(in_->noise.below(1000)) / 1000) *
                                  (in_->factor ? in_->factor(name_, now_) : 1);
+    return made;
+  }
+  std::optional<measure::cell> time_empty(int) override {
+    measure::cell made;
+    made[measure::clock::wall] = in_->empty_seconds;
     return made;
   }
   std::optional<std::string> verify(int) override {
@@ -176,6 +182,22 @@ TEST_CASE("a leader that turns out wrong takes the epochs with it") {
   CHECK(found.epochs.size() == 6);
   CHECK(in->builds["a"] == 2 + 6 + 6);  // alone, to warm up, and both times
   CHECK(of(found, "c").slower == 6);
+}
+
+TEST_CASE(
+    "a leader that takes no longer than an empty call is no winner, nor where its race goes on") {
+  auto const in = std::make_shared<script>();
+  in->empty_seconds = 0.9e-3;
+  std::map<std::string, double> const seconds{{"a", 1e-3}, {"b", 2e-3}};
+  auto const found = run_race(variants_of(in, seconds), {});
+  CHECK_FALSE(found.decided);
+  CHECK_THAT(report::race_text(found),
+             contains("UNDECIDED: a leads 2") && contains("no longer than an empty"));
+  auto const further = run_race(variants_of(in, seconds), {}, found);
+  CHECK(further.epochs.size() == found.epochs.size());
+  CHECK_FALSE(further.decided);
+  in->empty_seconds = 0.7e-3;
+  CHECK(run_race(variants_of(in, seconds), {}).decided);
 }
 
 TEST_CASE("a failure in an epoch repeats the epoch without the candidate") {

@@ -73,7 +73,7 @@ inline void require_range(arrays::any_range const& of) {
     require_ends(low, high);
     if constexpr (arrays::small_floating<T>) {
       constexpr auto most = arrays::element_limits<T>::max();
-      if (-most <= low && high <= most) { return; }
+      if (-most <= double{low} && double{high} <= most) { return; }
       throw std::invalid_argument("uniform{" + arrays::detail::in_text(low, 9) + ", " +
                                   arrays::detail::in_text(high, 9) + "}: the elements hold up to " +
                                   arrays::detail::in_text(most, 9));

@@ -130,7 +130,7 @@ struct narrowed {
 /// The bits of the number of a seed and an index, for host code.
 template <class Bits>
 Bits random_value(narrowed<Bits> of, std::uint64_t seed, std::uint64_t index) noexcept {
-  double const drawn = random_value(of.range, seed, index);
+  auto const drawn = static_cast<double>(random_value(of.range, seed, index));
   return static_cast<Bits>(narrowing{of.to, std::bit_cast<std::uint64_t>(drawn)}.result);
 }
 

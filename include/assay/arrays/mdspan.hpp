@@ -26,20 +26,20 @@ auto mdspan_of(array_view<T> of, Extents... extents) {
     throw std::invalid_argument("mdspan_of: extents of " + std::to_string(size) +
                                 " elements for an array of " + std::to_string(of.size()));
   }
-  using shape = ::cuda::std::dextents<Index, sizeof...(Extents)>;
-  return ::cuda::std::mdspan<T, shape>{of.data(), static_cast<Index>(extents)...};
+  using sides = ::cuda::std::dextents<Index, sizeof...(Extents)>;
+  return ::cuda::std::mdspan<T, sides>{of.data(), static_cast<Index>(extents)...};
 }
 
 /// A matrix in the layout `layout_stride`, without its padding.
 template <class Index = std::size_t, class T>
 auto mdspan_of(matrix_view<T> of) {
-  using shape = ::cuda::std::dextents<Index, 2>;
+  using sides = ::cuda::std::dextents<Index, 2>;
   using layout = ::cuda::std::layout_stride;
   auto const index = [](std::size_t each) { return static_cast<Index>(each); };
-  typename layout::template mapping<shape> const rows{
-      shape{index(of.rows()), index(of.columns())},
+  typename layout::template mapping<sides> const rows{
+      sides{index(of.rows()), index(of.columns())},
       ::cuda::std::array<Index, 2>{index(of.leading_dimension()), Index{1}}};
-  return ::cuda::std::mdspan<T, shape, layout>{of.data(), rows};
+  return ::cuda::std::mdspan<T, sides, layout>{of.data(), rows};
 }
 
 }  // namespace assay

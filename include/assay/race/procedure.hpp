@@ -6,11 +6,13 @@
 #include <assay/core/concat.hpp>
 #include <assay/core/distinct.hpp>
 #include <assay/measure/epoch_loop.hpp>
+#include <assay/measure/guards.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/race/judgement.hpp>
 #include <assay/race/qualification.hpp>
 #include <assay/race/result.hpp>
 #include <assay/stats/elimination.hpp>
+#include <assay/stats/summary.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -47,6 +49,7 @@ class race_procedure final : epoch_loop {
     note_checks();
     for (auto const& each : caveats_) { (void)add_distinct(record_.notes, each); }
     judge(record_, statistics());
+    doubt_empty_work();
     return std::move(record_);
   }
 
@@ -108,7 +111,9 @@ class race_procedure final : epoch_loop {
       tell("qualifying " + record_.racers[i].name);
       try {
         if (has_epochs) {
-          runner_.verify(build({i}), "before timing", from);
+          auto const built = build({i});
+          runner_.verify(built, "before timing", from);
+          look_at(built);  // a race that goes on may have its last epoch behind it
         } else if (auto const found = qualifying.examine(i)) {
           cut(found->candidate, found->beside, found->ratio);
         }
@@ -118,6 +123,32 @@ class race_procedure final : epoch_loop {
       }
     }
     verified_ = true;
+  }
+
+  void look_at(subjects const& built) override {
+    auto const empty = runner_.time_empty(built, launches_, current_.from);
+    if (empty && empty->disturbance.empty()) { empty_calls_.push_back(*empty); }
+  }
+
+  /// A leader that takes no longer than a call that does nothing is no winner: the place of its
+  /// code explains up to 60 %. On a device it may be a short kernel, so that is a note.
+  void doubt_empty_work() {
+    if (record_.leader < 0) { return; }
+    auto const median = [&](clock on) {
+      std::vector<double> all;
+      for (auto const& each : empty_calls_) { all.push_back(each[on]); }
+      return stats::summarise(all).median;
+    };
+    bool const on_host = !(median(clock::gpu) > 0);
+    auto const& best = record_.best();
+    auto const why = empty_call_veto(best.name, best.seconds, median(record_.primary), on_host);
+    if (!why) { return; }
+    if (!on_host || !record_.failure.empty()) {
+      record_.notes.push_back(*why);
+    } else {
+      record_.decided = false;
+      record_.failure = *why;
+    }
   }
 
   void cut(std::size_t candidate, std::size_t beside, double ratio) {
@@ -236,6 +267,7 @@ class race_procedure final : epoch_loop {
   race_result record_;
   double earlier_seconds_;
   std::optional<stats::elimination> statistics_;
+  std::vector<cell> empty_calls_;
   bool warm_ = false, out_of_time_ = false;
 };
 

@@ -71,6 +71,9 @@ inline std::string race_sentence(measure::race_result const& of) {
   auto const all = std::to_string(of.racers.size());
   auto const margin = setting_percent(of.margin);
   auto const survivors = std::ranges::count_if(of.racers, &measure::racer::survived);
+  if (!of.decided && !of.failure.empty() && survivors == 1) {
+    return concat({"UNDECIDED: ", of.winner(), " leads ", all, ": ", of.failure});
+  }
   auto const sure = concat({" (false-alarm rate ", setting_percent(of.alpha), ")"});
   if (survivors == 1) { return concat({"WINNER: ", of.winner(), " is the best of ", all, sure}); }
   if (of.decided) {

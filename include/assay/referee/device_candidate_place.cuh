@@ -135,9 +135,9 @@ class device_candidate_place final : public candidate_place {
   std::size_t most_bytes() const override { return std::size_t{1} << 30U; }
   /// A device moves data that its L2 cache has room for faster than its memory can be copied; by
   /// less than four times on all devices so far.
-  machine::ceiling bytes_ceiling(double bytes) override {
+  machine::ceiling bytes_ceiling(double moved) override {
     auto most = measure::device_ceilings(place_).front();
-    bool const cached = bytes < 2.0 * attribute(place_, cudaDevAttrL2CacheSize);
+    bool const cached = moved < 2.0 * attribute(place_, cudaDevAttrL2CacheSize);
     most.per_second *= cached ? 4 : 1.1;
     return most;
   }
@@ -231,10 +231,10 @@ class device_candidate_place final : public candidate_place {
     device_guard const guard{place_};
     auto const run = sum_words<word>;
     std::uint64_t first = 0;
-    for (auto const& [data, bytes] : of) {
-      auto const count = std::uint64_t{(bytes + sizeof(word) - 1) / sizeof(word)};
+    for (auto const& [data, size] : of) {
+      auto const count = std::uint64_t{(size + sizeof(word) - 1) / sizeof(word)};
       if (count == 0) { continue; }
-      auto const last = ~word{0} >> 8U * (count * sizeof(word) - bytes);
+      auto const last = ~word{0} >> 8U * (count * sizeof(word) - size);
       kernel::launch(run, kernel::stride_shape(run, place_, count, 256), 0, on,
                      static_cast<word const*>(data), count, last, first, sum_.get());
       first += count;
