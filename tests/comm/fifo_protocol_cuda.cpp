@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 using namespace assay::comm;
@@ -58,12 +58,35 @@ struct fifo_model {
   slots_of_ranks sum{};
 };
 
-/// Stands for a state among those that were seen: of some millions, two with one digest are as
-/// likely as 1 in 10^6, and the states are the same in each run. Whole states take twice the time.
-std::size_t digest(fifo_model const& model) {
-  static_assert(std::has_unique_object_representations_v<fifo_model> && sizeof(std::size_t) == 8);
-  return std::hash<std::string_view>{}({reinterpret_cast<char const*>(&model), sizeof model});
-}
+/// The digests of states that were seen, in a table of which at most half is filled. Of some
+/// millions of states two with one digest are as likely as 1 in 10^6, and the states are the same
+/// in each run.
+class seen_states {
+ public:
+  /// False for a state that is there already.
+  bool insert(fifo_model const& model) {
+    static_assert(std::has_unique_object_representations_v<fifo_model>);
+    std::string_view const bytes{reinterpret_cast<char const*>(&model), sizeof model};
+    if (!place(std::hash<std::string_view>{}(bytes) | 1U)) { return false; }
+    if (++size_ * 2 > table_.size()) {
+      auto const old = std::exchange(table_, std::vector<std::size_t>(4 * table_.size()));
+      for (auto const each : old) {
+        if (each != 0) { place(each); }
+      }
+    }
+    return true;
+  }
+  std::size_t size() const { return size_; }
+
+ private:
+  bool place(std::size_t digest) {
+    auto at = digest / 2 % table_.size();
+    while (table_[at] != 0 && table_[at] != digest) { at = (at + 1) % table_.size(); }
+    return std::exchange(table_[at], digest) == 0;
+  }
+  std::vector<std::size_t> table_ = std::vector<std::size_t>(1024);
+  std::size_t size_ = 0;
+};
 
 /// Explores operations by the rules of a plan; `Rules` changes them, to see that they are needed.
 struct fifo_rules {
@@ -91,7 +114,8 @@ class fifo_explorer {
 
   std::string run(std::vector<fifo_operation> const& all) {
     operations_ = all;
-    seen_ = {digest(fifo_model{})};
+    seen_ = {};
+    seen_.insert(fifo_model{});
     std::vector<fifo_model> open{fifo_model{}};
     while (!open.empty() && wrong_.empty()) {
       auto const now = open.back();
@@ -107,7 +131,7 @@ class fifo_explorer {
             if (!advance(next, r, w, what)) { continue; }
             end_operation(next, r);
             moved = true;
-            if (seen_.insert(digest(next)).second) { open.push_back(next); }
+            if (seen_.insert(next)) { open.push_back(next); }
           }
         }
       }
@@ -325,7 +349,7 @@ class fifo_explorer {
   fifo_rules rules_;
   std::size_t ranks_;
   std::vector<fifo_operation> operations_;
-  std::unordered_set<std::size_t> seen_;
+  seen_states seen_;
   std::string wrong_;
 };
 
