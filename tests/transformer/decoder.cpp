@@ -125,6 +125,14 @@ TEST_CASE("updates in products have the work of both, and no gradient that is ke
   CHECK(nn::memory_plan{of, apart.with(nn::optimiser::in_products{})}.peak() -
             nn::memory_plan{of, apart}.peak() ==
         static_cast<std::size_t>(2 * of.tokens() * (6 * 768 + 2 * of.model.inner)));
+  // A layer of xl is wide, and comes alone.
+  nn::problem const xl{nn::size_xl};
+  CHECK(nn::ledger{xl, apart}.sum(all).first -
+            nn::ledger{xl, apart.with(nn::optimiser::in_products{})}.sum(all).first ==
+        48 * 4 + 1 - 48 - 4 + 1);
+  CHECK(nn::memory_plan{xl, apart.with(nn::optimiser::in_products{})}.peak() -
+            nn::memory_plan{xl, apart}.peak() ==
+        static_cast<std::size_t>(2 * xl.tokens() * 1600));
 }
 
 TEST_CASE("FLOPs of a step are those of the formula", "[nn]") {

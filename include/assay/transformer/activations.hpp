@@ -121,7 +121,11 @@ struct activations {
     auto const parts = rms_norm_gradient{n, 1, true, how.gain_parts}.gain_parts();
     auto const gains = size(2 * of.model.layers + 1);
     cut.take(gain_parts, how.gain_parts ? gains * parts * size(of.model.width) : 0);
-    // Without copies, dx is overwritten within a layer.
+    // The weights of a wide layer keep a device busy alone: on an H200, steps of xl got slower with
+    // the gradients of more layers. Without copies, dx is overwritten within a layer.
+    constexpr std::int64_t wide = 1 << 24;
+    auto const weights = of.model.width * (4 * of.model.width + 3 * of.model.inner);
+    if (weights >= wide) { layout.layers_at_once = std::min(layout.layers_at_once, 1); }
     if constexpr (std::is_same_v<Real, Narrow>) { layout.layers_at_once = 0; }
     kept.resize(size(std::max(1, layout.layers_at_once)));
     for (auto& to : kept) {

@@ -153,7 +153,7 @@ struct layout {
   bool packed = false;       ///< projections
   bool keeps_scores = true;  ///< attention: else the logarithms of its sums
   bool gain_parts = false;   ///< optimiser: gradients of gains are added up at once
-  int layers_at_once = 0;    ///< optimiser: it reads all gradients of so many layers
+  int layers_at_once = 0;    ///< optimiser: it reads all gradients of at most so many layers
   bool operator==(layout const&) const = default;
 };
 
