@@ -67,7 +67,7 @@ class event {
   double seconds_since(event const& begin) const {
     float milliseconds = 0;
     check(cudaEventElapsedTime(&milliseconds, begin.handle_, handle_));
-    return milliseconds * 1e-3;
+    return double{milliseconds} * 1e-3;
   }
 
  private:
