@@ -133,10 +133,22 @@ def _parameters(of: Callable) -> list[str]:
             if each.kind in positional and each.default is inspect.Parameter.empty]
 
 
+def _require_runs(what: str, of: Any) -> None:
+    """Refuses functions of which a call only makes an object that nobody runs."""
+    for each in (of, getattr(of, "__call__", None)):
+        if inspect.iscoroutinefunction(each):
+            raise TypeError(f"{what} is an `async def`, so that its call runs nothing: pass lambda: "
+                            "asyncio.run(f())")
+        if inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each):
+            raise TypeError(f"{what} has a `yield`, so that its call runs nothing: pass a function that uses up "
+                            "what it yields")
+
+
 def _describe_work(of: Any, on_device: bool) -> tuple[Callable, bool]:
     """The work that a factory returned, and whether it takes the handle of a stream."""
     if not callable(of):
         raise TypeError(f"a factory returns the work to time, a callable, and not {of!r}")
+    _require_runs("the work that a factory returned", of)
     names = _parameters(of)
     if names not in ([], ["stream"]):
         raise TypeError(f"work takes nothing or `stream`, and not {', '.join(names)}")
@@ -149,6 +161,7 @@ def _describe(name: str, of: Any, on_device: bool) -> tuple[str, Callable, bool,
     """A callable as the module takes it: name, callable, is it a factory, does it take a stream."""
     if not callable(of):
         raise TypeError(f"'{name}' is no callable: {of!r}")
+    _require_runs(f"'{name}'", of)
     names = _parameters(of)
     if names in ([], ["stream"]):
         return (name, *_describe_work(of, on_device)[:1], False, bool(names))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package on a host. No test asks which callable is faster: that depends on the machine."""
+import functools
 import json
 import sys
 import unittest
@@ -89,6 +90,23 @@ class Compare(unittest.TestCase):
             with self.subTest(text), self.assertRaises((error, RuntimeError)) as caught:
                 call()
             self.assertIn(text, str(caught.exception))
+
+    def test_functions_whose_calls_run_nothing_are_refused(self):
+        async def asks():
+            pass
+
+        def yields():
+            yield 1
+
+        class Asks:
+            async def __call__(self):
+                pass
+        for each, text in ((asks, "'b' is an `async def`"), (functools.partial(asks), "`async def`"),
+                           (Asks(), "asyncio.run"), (yields, "'b' has a `yield`")):
+            with self.subTest(text), self.assertRaisesRegex(TypeError, text):
+                assay.compare("a", lambda: None, "b", each)
+        found = assay.compare("a", lambda make: lambda: None, "b", lambda make: yields)
+        self.assertIn("the work that a factory returned has a `yield`", found.failure)
 
     def test_work_on_streams_needs_a_device(self):
         found = None
