@@ -253,12 +253,12 @@ class basic_all_reduce {
     call.op = reduce_op<T>::of(what, ranks());
     to.kernel = kernels<T>::of(how, ranks());
     if (how == algorithm::lamport_push) {
-      auto const grid = push_shape(
+      auto const shape = push_shape(
           call.grid.vecs, {options_.blocks, most_blocks(rank, to.kernel, most_push_threads, 0),
                            layout_.slot_vecs, min_resident_blocks_});
-      to.blocks = grid.blocks;
-      to.threads = grid.threads;
-      call.block_vecs = static_cast<unsigned>(ceil_div(call.grid.vecs, grid.blocks));
+      to.blocks = shape.blocks;
+      to.threads = shape.threads;
+      call.block_vecs = static_cast<unsigned>(ceil_div(call.grid.vecs, shape.blocks));
     } else {
       auto const tuned = tiled(how);
       to.threads = tuned.threads;

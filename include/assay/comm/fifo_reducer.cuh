@@ -161,18 +161,18 @@ class fifo_reducer : public flow_control<T> {
   }
 
   /// Reduces one vec16 of a tile. In two shots, sends the sum to all other ranks.
-  __device__ void reduce_vec(uint4 const& own, unsigned item, unsigned slot) const {
+  __device__ void reduce_vec(uint4 const& own, unsigned item, unsigned at) const {
     auto const tile = own_tile(item);
     auto const j = vec_of_thread();
     if (j >= vecs(tile)) { return; }
     uint4 vec[Ranks];
-    auto const from = [&](int rank) { return tile_at(here_.me, rank, slot) + j; };
+    auto const from = [&](int rank) { return tile_at(here_.me, rank, at) + j; };
     auto const has = [&](int rank) { return is_other(rank); };
     bool const overwrites = overwrites_input<TwoShot>(here_);
     load(vec, from, has);
-    auto const loaded = overwrites ? sys::load_relaxed(loaded_flag(slot)) : 0;
+    auto const loaded = overwrites ? sys::load_relaxed(loaded_flag(at)) : 0;
     await_all(vec, from, has);
-    if (overwrites && loaded != loaded_number(item)) { await_loaded(item, slot); }
+    if (overwrites && loaded != loaded_number(item)) { await_loaded(item, at); }
 #pragma unroll
     for (int rank = 0; rank < Ranks; ++rank) {
       if (!is_other(rank)) { vec[rank] = sys::without_sentinel(own); }
@@ -182,7 +182,7 @@ class fifo_reducer : public flow_control<T> {
 #pragma unroll
       for (int step = 1; step < Ranks; ++step) {
         if (step >= call_.ranks) { continue; }
-        sys::store(sum_at(here_.peer(step), here_.me, slot) + j, sum);
+        sys::store(sum_at(here_.peer(step), here_.me, at) + j, sum);
       }
     }
     store_vec16(call_.out[here_.me], call_.grid, begin(tile) + j, sum);
@@ -191,17 +191,17 @@ class fifo_reducer : public flow_control<T> {
 
   /// Waits until a sender of this rank has loaded the tile. The wait comes after that for the other
   /// ranks' tiles, when it is mostly over: before them, it cost 1 us of an operation.
-  __device__ void await_loaded(unsigned item, unsigned slot) const {
+  __device__ void await_loaded(unsigned item, unsigned at) const {
     await_own(
-        here_, epoch(), [&] { return sys::load_relaxed(loaded_flag(slot)); },
+        here_, epoch(), [&] { return sys::load_relaxed(loaded_flag(at)); },
         [&](unsigned loaded) { return loaded == loaded_number(item); });
   }
 
   /// Copies the other ranks' sums of an item to the output.
-  __device__ void take_sums(unsigned item, unsigned slot) const {
+  __device__ void take_sums(unsigned item, unsigned at) const {
     auto const j = vec_of_thread();
     uint4 vec[Ranks];
-    auto const from = [&](int rank) { return sum_at(here_.me, rank, slot) + j; };
+    auto const from = [&](int rank) { return sum_at(here_.me, rank, at) + j; };
     auto const has = [&](int rank) { return is_other(rank) && j < vecs(tile_of(rank, item)); };
     load(vec, from, has);
     await_all(vec, from, has);

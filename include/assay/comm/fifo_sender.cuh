@@ -126,7 +126,7 @@ class fifo_sender : public flow_control<T> {
   __device__ unsigned load_given(unsigned q, unsigned i) const {
     return given(i) < items() ? load_item(q, given(i), slot(given(i))) : q;
   }
-  __device__ unsigned load_item(unsigned q, unsigned item, unsigned slot) const {
+  __device__ unsigned load_item(unsigned q, unsigned item, unsigned into) const {
     if constexpr (TwoShot) {
       auto to = here_.me;
       auto tile = tile_of(to, item);
@@ -136,10 +136,10 @@ class fifo_sender : public flow_control<T> {
           to = 0;
           tile = item;
         }
-        load_tile(q++, {tile, item, slot, to});
+        load_tile(q++, {tile, item, into, to});
       }
     } else {
-      load_tile(q++, {item, item, slot, 0});
+      load_tile(q++, {item, item, into, 0});
     }
     return q;
   }

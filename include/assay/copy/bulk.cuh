@@ -56,12 +56,12 @@ class bulk_stages {
     }
   }
 
-  /// By one thread: starts a copy of a multiple of 16 bytes between addresses that are such. The
+  /// By one thread: starts a copy of `size` bytes, a multiple of 16 between such addresses. The
   /// bytes are expected before they can arrive, and the phase cannot end before `close`.
-  __device__ void copy(int tile, void* to, void const* from, int bytes) {
+  __device__ void copy(int tile, void* to, void const* from, int size) {
     if constexpr (has_bulk) {
       auto* const barrier = full_ + tile % Stages;
-      auto const count = static_cast<std::uint32_t>(bytes);
+      auto const count = static_cast<std::uint32_t>(size);
       ::cuda::ptx::mbarrier_expect_tx(::cuda::ptx::sem_relaxed, ::cuda::ptx::scope_cta,
                                       ::cuda::ptx::space_shared, barrier, count);
       ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global, to, from,

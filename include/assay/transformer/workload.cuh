@@ -70,8 +70,8 @@ class transformer_items {
 
   template <class Memory>
   void enqueue(::cuda::stream_ref stream, Memory const& from) {
-    auto held = make_buffer<std::byte>(plan_.activations, stream, from);
-    auto const arrays = model_.arrays(held.span());
+    auto block = make_buffer<std::byte>(plan_.activations, stream, from);
+    auto const arrays = model_.arrays(block.span());
     if (what_ == nn::run::forward) {
       model_.enqueue_forward(stream, arrays);
       keep(stream, last_.span(), arrays.logits.last(last_.size()));
