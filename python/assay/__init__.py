@@ -133,7 +133,7 @@ def _parameters(of: Callable) -> list[str]:
             if each.kind in positional and each.default is inspect.Parameter.empty]
 
 
-def _require_runs(what: str, of: Any) -> None:
+def _require_runs(what: str, of: Callable) -> None:
     """Refuses functions of which a call only makes an object that nobody runs."""
     for each in (of, getattr(of, "__call__", None)):
         if inspect.iscoroutinefunction(each):

@@ -381,18 +381,25 @@ TEST_CASE("what is lacking is told on the error stream, or is a member of JSON")
   CHECK(several.err.empty());
 }
 
+/// Eight steps. `add(b, at)` adds the work of the step that begins at `at`.
+template <class Add>
+auto eight_steps(Add const& add) {
+  builder b;
+  b.trace.window = {0, 100'000};
+  for (int i = 0; i < 8; ++i) {
+    b.range("step", {10'000 * i, 10'000 * i + 5000});
+    add(b, std::int64_t{10'000} * i);
+  }
+  return b.trace;
+}
+
 TEST_CASE("what other threads launch in a step is told, and taken with --all-threads") {
   auto const training = [](std::int64_t backward) {
-    builder b;
-    b.trace.window = {0, 100'000};
-    for (int i = 0; i < 8; ++i) {
-      auto const at = 10'000 * i;
-      b.range("step", {at, at + 5000});
+    return eight_steps([=](builder& b, std::int64_t at) {
       b.launch("forward", {at + 10, at + 20}, {at + 30, at + 40});
       b.launch("backward", {at + 50, at + 60}, {at + 70, at + 70 + backward}, {}, second_thread);
       b.launch("late", {at + 6000, at + 6100}, {at + 6200, at + 6300}, {}, second_thread);
-    }
-    return b.trace;
+    });
   };
   two_files const files{training(1000), training(1500)};
   auto const gate = std::vector<std::string>{"--fail-if", "kernel *ward > +2 %"};
@@ -407,16 +414,11 @@ TEST_CASE("what other threads launch in a step is told, and taken with --all-thr
 
 TEST_CASE("a graph that was recorded whole counts as a kernel of a step, for gates too") {
   auto const graphs = [](std::int64_t length) {
-    builder b;
-    b.trace.window = {0, 100'000};
-    for (int i = 0; i < 8; ++i) {
-      auto const at = 10'000 * i;
-      b.range("step", {at, at + 5000});
+    return eight_steps([=](builder& b, std::int64_t at) {
       auto const launch = b.call("cudaGraphLaunch_v10000", {at + 10, at + 20}).correlation;
       b.whole_graph({at + 30, at + 30 + length}, {}, launch);
       b.launch("gemm", {at + 40, at + 50}, {at + 4000, at + 5000});
-    }
-    return b.trace;
+    });
   };
   two_files const files{graphs(1000), graphs(1500)};
   auto const found = files.diff({"--fail-if", "kernel * > +2 %"});

@@ -18,7 +18,7 @@ struct ring_position {
   int slot = 0;
   unsigned round = 0;
 
-  /// That of a fill, by its number from 0.
+  /// The position of a fill. Fills are counted from 0.
   __device__ static ring_position of(int fill) {
     return {fill % Slots, static_cast<unsigned>(fill / Slots) & 1U};
   }

@@ -83,13 +83,14 @@ struct activations {
   std::span<Real> losses, loss;
   std::span<Real> gain_parts;  ///< of gains: both of each layer, and the last; or empty
   std::span<Real> dx;          ///< gradient of the residual stream
-  std::vector<layer_gradients<Narrow>> kept;  ///< of layers whose gradients are needed at once
+  /// One for each layer whose gradients are needed at once. Layers take turns.
+  std::vector<layer_gradients<Narrow>> kept_gradients;
   std::span<Narrow> dnormed, dattended, dscores, dgated;
   std::span<Real const> turns;  ///< `rope_table`, of the owner
   std::size_t bytes = 0;        ///< of all parts together
 
   layer_gradients<Narrow> const& gradients(std::size_t layer) const {
-    return kept[layer % kept.size()];
+    return kept_gradients[layer % kept_gradients.size()];
   }
 
   /// The parts of `all`; without memory only `bytes` means something.
@@ -127,8 +128,8 @@ struct activations {
     auto const weights = of.model.width * (4 * of.model.width + 3 * of.model.inner);
     if (weights >= wide) { layout.layers_at_once = std::min(layout.layers_at_once, 1); }
     if constexpr (std::is_same_v<Real, Narrow>) { layout.layers_at_once = 0; }
-    kept.resize(size(std::max(1, layout.layers_at_once)));
-    for (auto& to : kept) {
+    kept_gradients.resize(size(std::max(1, layout.layers_at_once)));
+    for (auto& to : kept_gradients) {
       cut.take(to.qkv, 3 * nd);
       cut.take(to.ab, 2 * ni);
       if constexpr (std::is_same_v<Real, Narrow>) {

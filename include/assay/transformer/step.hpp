@@ -270,7 +270,8 @@ void backward_pass(Run& run, problem const& of, Attention const& how, token_posi
     run(at(number, "norm2"), norm, a.dnormed, layer.middle, from.norm2, layer.inverse2, a.dx,
         of_gain(2 * l + 1, to.norm2), a.gradients(l).middle_copy);
     detail::attention_backward(run, op, how, number, from, to, layer, a);
-    auto const below = a.gradients(l + a.kept.size() - 1).out_copy;  // of the layer before
+    auto const below =
+        a.gradients(l + a.kept_gradients.size() - 1).out_copy;  // of the layer before
     run(at(number, "norm1"), norm, a.dnormed, layer.x, from.norm1, layer.inverse1, a.dx,
         of_gain(2 * l, to.norm1), below);
   }

@@ -40,8 +40,8 @@ class products_with_updates {
     // A norm overwrites the gradient of the residual stream, which the products held back read. The
     // one at the end of a layer overwrites what the oldest of `most_layers_` reads.
     if constexpr (std::same_as<Operation, rms_norm_gradient>) {
-      layers_ += where.part == "norm1";
-      if (layers_ >= most_layers_) { flush(); }
+      held_layers_ += where.part == "norm1";
+      if (held_layers_ >= most_layers_) { flush(); }
     }
     run_(where, what, arguments...);
   }
@@ -55,10 +55,10 @@ class products_with_updates {
   /// Runs what is held back.
   void flush() {
     if (held_.all.empty()) { return; }
-    run_(place_in_step{phase::backward, layer_, "weights"}, held_, arrays_);
+    run_(place_in_step{phase::backward, last_layer_, "weights"}, held_, arrays_);
     held_.all.clear();
     arrays_.clear();
-    layers_ = 0;
+    held_layers_ = 0;
   }
 
  private:
@@ -69,7 +69,7 @@ class products_with_updates {
     auto const part = [&](auto from) {
       return from.empty() ? from : from.subspan(offset, op.count());
     };
-    layer_ = where.layer;
+    last_layer_ = where.layer;
     held_.all.push_back(op);
     arrays_.push_back({dy, x, gradient, part(all_.weights), part(all_.first), part(all_.second),
                        part(all_.copy)});
@@ -81,8 +81,8 @@ class products_with_updates {
   trained_weights<Real, Narrow> all_;
   weight_updates held_;
   std::vector<weight_arrays<Real, Narrow>> arrays_;
-  int layer_ = -1;  ///< of the last product held back
-  int layers_ = 0;  ///< that are held back as a whole
+  int last_layer_ = -1;  ///< whose products are held back
+  int held_layers_ = 0;  ///< with all of their products
 };
 
 }  // namespace assay::nn
