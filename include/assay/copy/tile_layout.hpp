@@ -16,6 +16,12 @@ namespace assay::copy {
 /// 9.
 __host__ __device__ constexpr int swizzled_chunk(int row, int chunk) { return chunk ^ (row & 7); }
 
+/// The number of tiles that cover a length.
+constexpr int tiles_of(std::size_t length, int tile) {
+  auto const step = static_cast<std::size_t>(tile);
+  return static_cast<int>((length + step - 1) / step);
+}
+
 /// A tile of `Rows` x `Cols` elements as consecutive panels of 128 bytes by `Rows` rows, each
 /// swizzled.
 ///
