@@ -110,6 +110,7 @@ report::document row_of(on::device place, char const* size, bool is_forward,
   auto const together = found.variants[1].on(found.primary).median;
   auto const flops = is_forward ? all[0]->forward().both().cost().flops
                                 : all[0]->backward().of_gated().cost().flops;
+  row["gains_at_least"] = row["high"].is_number() ? 1 - row["high"].get<double>() : 0;
   row["size"] = size, row["pass"] = is_forward ? "forward" : "backward";
   row["apart_us"] = benchmark::finite(found.variants[0].on(found.primary).median * 1e6);
   row["together_us"] = benchmark::finite(together * 1e6);

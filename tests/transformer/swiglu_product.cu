@@ -229,10 +229,8 @@ TEST_CASE("from equal sums the kernels make the bits of SwiGLU's own", "[nn]") {
   if (test::small() || !nn::has_swiglu_product(current_device())) { return; }
   auto const seed = test::fresh_seed();
   INFO("seed " << seed);
-  // On 132 multiprocessors the first takes narrow tiles, and the second wide ones. Each block has
-  // tiles for both warpgroups that multiply.
-  for (std::size_t const inside : {8200, 6408}) {
-    INFO(inside << " columns");
-    CHECK((bits_of(inside, seed, true) == bits_of(inside, seed, false)));
-  }
+  // On 132 multiprocessors, blocks have up to four tiles of the backward pass and seven of the
+  // forward pass, so that each warpgroup multiplies for two and more.
+  constexpr std::size_t inside = 8200;
+  CHECK((bits_of(inside, seed, true) == bits_of(inside, seed, false)));
 }

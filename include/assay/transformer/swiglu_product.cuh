@@ -41,17 +41,12 @@ inline CUtensorMap swiglu_map(bfloat16 const* first, std::size_t rows, std::size
       panel_rows);
 }
 
-/// Columns of sums that a multiprocessor makes at most: the less, the faster.
+/// Launches the kernel over a call that has its maps and arrays.
 template <class Tile>
-int swiglu_columns(std::size_t rows, std::size_t width, int multiprocessors) {
-  auto const tiles = copy::tiles_of(rows, Tile::rows) * copy::tiles_of(width, Tile::width);
-  return copy::tiles_of(static_cast<std::size_t>(tiles), multiprocessors) * Tile::width;
-}
-
-template <class Tile>
-void launch_swiglu(::cuda::stream_ref stream, swiglu_call call, std::size_t depth) {
-  auto const rows = static_cast<std::size_t>(call.rows);
-  auto const width = static_cast<std::size_t>(call.width);
+void launch_swiglu(::cuda::stream_ref stream, swiglu_call& call, std::size_t rows,
+                   std::size_t width, std::size_t depth) {
+  call.rows = static_cast<int>(rows);
+  call.width = static_cast<int>(width);
   call.slots = copy::tiles_of(depth, Tile::depth);
   call.tiles_down = copy::tiles_of(rows, Tile::rows);
   call.tiles = call.tiles_down * copy::tiles_of(width, Tile::width);
@@ -63,55 +58,13 @@ void launch_swiglu(::cuda::stream_ref stream, swiglu_call call, std::size_t dept
                  Tile::shared_bytes, stream, call);
 }
 
-template <class Tile>
-void launch_swiglu(::cuda::stream_ref stream, swiglu_product const& op, in<bfloat16> x,
-                   in<bfloat16> weights, std::span<bfloat16> ab, std::span<bfloat16> out) {
-  swiglu_call call{};
-  call.tokens = swiglu_map(x.data(), op.rows, op.in, op.in, Tile::rows);
-  call.weights = swiglu_map(weights.data(), 2 * op.width, op.in, op.in, Tile::width);
-  call.sums = ab.data();
-  call.gated = out.data();
-  call.rows = static_cast<int>(op.rows);
-  call.width = static_cast<int>(op.width);
-  launch_swiglu<Tile>(stream, call, op.in);
-}
-template <class Tile>
-void launch_swiglu(::cuda::stream_ref stream, swiglu_product_gradient const& op, in<bfloat16> dy,
-                   in<bfloat16> weights, in<bfloat16> ab, std::span<bfloat16> ab_gradient) {
-  swiglu_call call{};
-  auto const inputs = [&](bfloat16 const* first) {
-    return swiglu_map(first, op.rows, op.width, 2 * op.width, Tile::chunk::rows);
-  };
-  call.tokens = swiglu_map(dy.data(), op.rows, op.out, op.out, Tile::rows);
-  call.weights = swiglu_map(weights.data(), op.out, op.width, op.width, Tile::depth);
-  call.gate = inputs(ab.data());
-  call.up = inputs(ab.data() + op.width);
-  call.sums = ab_gradient.data();
-  call.rows = static_cast<int>(op.rows);
-  call.width = static_cast<int>(op.width);
-  launch_swiglu<Tile>(stream, call, op.out);
-}
-
-/// Launches with the tile that suits the shape.
-template <template <int> class Tile, int Narrow, int Wide, class Operation, class... Arguments>
-void launch_fitting(::cuda::stream_ref stream, Operation const& op, Arguments... arguments) {
-  auto const blocks = attribute(current_device(), cudaDevAttrMultiProcessorCount);
-  if (swiglu_columns<Tile<Wide>>(op.rows, op.width, blocks) <
-      swiglu_columns<Tile<Narrow>>(op.rows, op.width, blocks)) {
-    launch_swiglu<Tile<Wide>>(stream, op, arguments...);
-  } else {
-    launch_swiglu<Tile<Narrow>>(stream, op, arguments...);
-  }
-}
-
 }  // namespace detail
 
 /// True if a device runs the kernel: this program has its code for sm_90a. The kernel's image for
 /// the device says so by its launch bound.
 inline bool has_swiglu_product(on::device place) {
-  using tile = gated_tile<64>;
-  return kernel::kernel_attributes(kernels::swiglu_product_tiles<tile>, place).most_threads ==
-         tile::threads;
+  return kernel::kernel_attributes(kernels::swiglu_product_tiles<gated_tile>, place).most_threads ==
+         gated_tile::threads;
 }
 
 /// True for arrays that the kernel takes: bulk copies need rows of whole 16 bytes.
@@ -123,12 +76,28 @@ inline bool allows_swiglu_product(std::initializer_list<std::size_t> columns,
 /// Enqueues the kernel, for a device and arrays that allow it.
 inline void enqueue_kernel(::cuda::stream_ref stream, swiglu_product const& op, in<bfloat16> x,
                            in<bfloat16> weights, std::span<bfloat16> ab, std::span<bfloat16> out) {
-  detail::launch_fitting<gated_tile, 64, 80>(stream, op, x, weights, ab, out);
+  using tile = gated_tile;
+  swiglu_call call{};
+  call.tokens = detail::swiglu_map(x.data(), op.rows, op.in, op.in, tile::rows);
+  call.weights = detail::swiglu_map(weights.data(), 2 * op.width, op.in, op.in, tile::width);
+  call.sums = ab.data();
+  call.gated = out.data();
+  detail::launch_swiglu<tile>(stream, call, op.rows, op.width, op.in);
 }
 inline void enqueue_kernel(::cuda::stream_ref stream, swiglu_product_gradient const& op,
                            in<bfloat16> dy, in<bfloat16> weights, in<bfloat16> ab,
                            std::span<bfloat16> ab_gradient) {
-  detail::launch_fitting<gate_gradient_tile, 128, 160>(stream, op, dy, weights, ab, ab_gradient);
+  using tile = gate_gradient_tile;
+  swiglu_call call{};
+  auto const inputs = [&](bfloat16 const* first) {
+    return detail::swiglu_map(first, op.rows, op.width, 2 * op.width, tile::chunk::rows);
+  };
+  call.tokens = detail::swiglu_map(dy.data(), op.rows, op.out, op.out, tile::rows);
+  call.weights = detail::swiglu_map(weights.data(), op.out, op.width, op.width, tile::depth);
+  call.gate = inputs(ab.data());
+  call.up = inputs(ab.data() + op.width);
+  call.sums = ab_gradient.data();
+  detail::launch_swiglu<tile>(stream, call, op.rows, op.width, op.out);
 }
 
 /// Enqueues a product with SwiGLU: by one kernel where it can run, else by a product of `products`

@@ -87,15 +87,13 @@ __device__ void store_chunks(typename Tile::chunks const& ring, typename Tile::c
                              swiglu_call const& call, swiglu_place where,
                              float const (&sum)[2][Count], std::byte* staged) {
   constexpr int half = I / Tile::chunks_across, first = I % Tile::chunks_across * Tile::chunk::cols;
-  constexpr int left = Tile::width - first;
-  constexpr int columns = left < Tile::chunk::cols ? left : Tile::chunk::cols;
-  stage_rows<Tile, first / 2, columns>(sum[half], staged);
+  stage_rows<Tile, first / 2, Tile::chunk::cols>(sum[half], staged);
   __syncwarp();
   ring.await_full(at);
   int const row = where.row + 64 * half + static_cast<int>(threadIdx.x / 32 % 4) * 16;
-  store_gradients<Tile, columns>(call, row, where.column + first, ring.slot(at), staged);
+  store_gradients<Tile>(call, row, where.column + first, ring.slot(at), staged);
   __syncwarp();
-  if (threadIdx.x % 32 == 0) { ring.release(at); }
+  ring.release(at);
   at.advance();
   if constexpr (I + 1 < Tile::chunks_in_tile) {
     store_chunks<Tile, I + 1>(ring, at, call, where, sum, staged);
@@ -164,7 +162,7 @@ __global__ void __launch_bounds__(kernel::has_wgmma ? Tile::threads : 32, 1)
     if (threadIdx.x == 0) {
       ring.initialise(1, multiplying);
       if constexpr (Tile::is_backward) {
-        typename Tile::chunks{storage + Tile::chunks_at}.initialise(1, multiplying);
+        typename Tile::chunks{storage + Tile::chunks_at}.initialise(1, 32 * multiplying);
       }
       auto* const turns = reinterpret_cast<std::uint64_t*>(storage + Tile::turns_at);
       for (int i = 0; i < 2; ++i) { kernel::warpgroup_turns{turns + 2 * i}.initialise(); }
