@@ -24,11 +24,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <iostream>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace {

@@ -9,7 +9,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>

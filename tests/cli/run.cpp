@@ -26,7 +26,6 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <sstream>

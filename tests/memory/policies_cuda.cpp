@@ -41,16 +41,6 @@ TEST_CASE("a pool that cannot fit names both sizes") {
   CHECK_NOTHROW(mr::pool{8_GiB}.require_fit(8_GiB, card));
 }
 
-TEST_CASE("device policies say what they are") {
-  CHECK(describe(mr::pool{10_GiB}) == "mr::pool{10 GiB}");
-  CHECK(describe(mr::async{}) == "mr::async");
-  CHECK(describe(mr::async{.initial_bytes = 1_GiB}) == "mr::async{1 GiB}");
-  CHECK(describe(mr::counted{mr::pool{1_MiB}}) == "mr::counted{mr::pool{1 MiB}}");
-  CHECK(describe(mr::cuda_malloc{}) == "mr::cuda_malloc");
-  CHECK(mr::pool{1_GiB} == mr::pool{1_GiB});
-  CHECK(mr::pool{1_GiB} != mr::pool{2_GiB});
-}
-
 TEST_CASE("a device that is not there is named") {
   for (auto const& message : {test::message_of([] { mr::pool{}.open(on::device{-1}); }),
                               test::message_of([] { mr::async{}.open(on::device{-1}); }),

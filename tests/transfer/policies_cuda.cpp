@@ -20,8 +20,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -665,16 +663,6 @@ TEST_CASE("threads with an engine each do not disturb each other", "[transfer]")
   }
   for (auto const& each : wrong) { CHECK(each == ""); }
   CHECK(device.live_bytes == 0);
-}
-
-TEST_CASE("policies say what they are", "[transfer]") {
-  CHECK(describe(transfer::pinned{}) == "transfer::pinned");
-  CHECK(describe(transfer::staged{}) == "transfer::staged");
-  CHECK(describe(transfer::staged{.threads = 6, .buffer_bytes = 8192}) ==
-        "transfer::staged{threads=6, buffer_bytes=8192}");
-  CHECK(describe(transfer::overlapped{}) == "transfer::overlapped");
-  CHECK(describe(transfer::overlapped{.chunks = 8, .streams = 3}) ==
-        "transfer::overlapped{chunks=8, streams=3}");
 }
 
 TEST_CASE("jobs in unequal chunks are right with any number of slots", "[transfer]") {

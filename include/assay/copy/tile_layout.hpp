@@ -7,8 +7,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstddef>
-
 namespace assay::copy {
 
 /// The position of chunk `chunk` of 16 bytes in a row of 128 bytes. This is the 128-byte swizzle of

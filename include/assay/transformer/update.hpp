@@ -9,7 +9,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <span>
 
 namespace assay::nn {
 

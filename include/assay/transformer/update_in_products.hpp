@@ -12,7 +12,6 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace assay::nn {
