@@ -118,23 +118,33 @@ class nvbench_runs {
       brief.insert(brief.end(), selection.begin(), selection.end());
       all.push_back(each.run(brief));
     }
+    auto const only = [&](std::size_t program, nvbench_state const& state) {
+      bool const elsewhere =
+          std::ranges::find(all[1 - program], state.name, &nvbench_state::name) !=
+          all[1 - program].end();  // on another device
+      left_out_.push_back(concat(
+          {elsewhere ? state.key : state.name, ": only ", programs_[program].path, " has it"}));
+    };
+    auto rest = all[1];
     for (auto const& each : all[0]) {
-      auto const other = std::ranges::find(all[1], each.name, &nvbench_state::name);
-      if (other == all[1].end()) {
-        left_out_.push_back(concat({each.name, ": only ", programs_[0].path, " has it"}));
+      auto const other = std::ranges::find(rest, each.key, &nvbench_state::key);
+      if (other == rest.end()) {
+        only(0, each);
       } else if (!each.skipped.empty() || !other->skipped.empty()) {
         bool const first = !each.skipped.empty();
         left_out_.push_back(concat({each.name, ": ", programs_[first ? 0 : 1].path,
                                     " skips it: ", first ? each.skipped : other->skipped}));
+      } else if ((each.gpu_seconds > 0) != (other->gpu_seconds > 0)) {
+        left_out_.push_back(concat({each.name, ": ", programs_[each.gpu_seconds > 0 ? 1 : 0].path,
+                                    " times it on the host alone"}));
+      } else if (std::ranges::find(both_, each.key, &nvbench_state::key) != both_.end()) {
+        left_out_.push_back(each.name + ": it is there again, and the first one is compared");
       } else {
         both_.push_back(each);
       }
+      if (other != rest.end()) { rest.erase(other); }
     }
-    for (auto const& each : all[1]) {
-      if (std::ranges::find(all[0], each.name, &nvbench_state::name) == all[0].end()) {
-        left_out_.push_back(concat({each.name, ": only ", programs_[1].path, " has it"}));
-      }
-    }
+    for (auto const& each : rest) { only(1, each); }
   }
 
   std::string settings() const {
@@ -167,8 +177,14 @@ class nvbench_runs {
       }
       for (auto i = first_; i < both_.size(); ++i) {
         auto at = std::ranges::find(found, both_[i].key, &nvbench_state::key);
-        // Real numbers of axes are rounded in a selection: those states come in its order.
-        if (at == found.end()) { at = found.begin(); }
+        if (at == found.end()) {  // real numbers of axes are rounded in a selection
+          at = std::ranges::find(found, both_[i].selected, &nvbench_state::selected);
+        }
+        if (at == found.end()) {
+          throw std::runtime_error(
+              concat({"'", programs_[program].path, "': it measured '", found.front().key,
+                      "' where '", both_[i].selected, "' was asked for"}));
+        }
         kept[i] = std::move(*at);
         found.erase(at);
       }
