@@ -6,7 +6,7 @@
 
 #include "command_subject.hpp"
 #include "common_cases.hpp"
-#include "metric_subject.hpp"
+#include "metric_variant.hpp"
 #include "nvbench_runs.hpp"
 
 #include <assay/cli/gate.hpp>

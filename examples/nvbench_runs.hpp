@@ -4,8 +4,8 @@
 #pragma once
 
 #include "command_subject.hpp"
-#include "metric_subject.hpp"
 #include "nvbench_results.hpp"
+#include "recorded_subject.hpp"
 
 #include <assay/core/concat.hpp>
 #include <assay/measure/subject.hpp>
@@ -19,7 +19,6 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -203,48 +202,21 @@ class nvbench_runs {
   std::size_t first_ = 0;
 };
 
-/// One state in one run. Runs are the repetitions: launches of one run share a start, a placement
-/// and a state of the machine.
-class nvbench_subject final : public measure::subject {
- public:
-  nvbench_subject(nvbench_state state, std::string settings)
-      : state_(std::move(state)), settings_(std::move(settings)) {}
-
-  void warm(int, int) override {}
-
-  measure::cell time(int, int) override {
-    measure::cell timed;
-    timed[measure::clock::wall] = state_.cpu_seconds;
-    timed[measure::clock::gpu] = state_.gpu_seconds;
-    timed.launches = state_.samples;
-    return timed;
-  }
-
-  /// A benchmark of nvbench has no known answer.
-  std::optional<std::string> verify(int) override { return {}; }
-
-  std::vector<std::string> caveats() const override {
-    return {
-        concat({"a cell is the mean of the isolated launches that nvbench timed in one run, with ",
-                settings_})};
-  }
-
- private:
-  nvbench_state state_;
-  std::string settings_;
-};
-
 /// One side of a comparison over nvbench's runs.
 inline measure::variant nvbench_variant(std::string label, std::shared_ptr<nvbench_runs> runs,
                                         std::size_t program, std::size_t which) {
-  measure::variant made;
-  made.axes = {{"program", label}};
-  made.label = std::move(label);
-  made.renews_code = true;
-  made.build = [=](measure::epoch const& now) -> std::unique_ptr<measure::subject> {
-    return std::make_unique<nvbench_subject>(runs->at(program, now, which), runs->settings());
+  auto const caveat =
+      concat({"a cell is the mean of the isolated launches that nvbench timed in one run, with ",
+              runs->settings()});
+  auto const run = [=](measure::epoch const& now) {
+    auto const& state = runs->at(program, now, which);
+    measure::cell timed;
+    timed[measure::clock::wall] = state.cpu_seconds;
+    timed[measure::clock::gpu] = state.gpu_seconds;
+    timed.launches = state.samples;
+    return timed;
   };
-  return made;
+  return recorded_variant("program", std::move(label), caveat, run);
 }
 
 }  // namespace assay::examples
