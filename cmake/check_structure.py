@@ -317,6 +317,14 @@ def check_standard(code):
             yield code[:code.index(f"<{header}>")].count("\n") + 1, f"no name of <{header}> is used"
 
 
+def check_extents(code):
+    """Extents in a signature are std::size_t: where they are int, GCC warns under -Wsign-conversion."""
+    for found in re.finditer(r"template <([^\n]*)>\n([^;{]*)[;{]", code):
+        extents = " ".join(re.findall(r"\[([^]]*)\]", found[2]))
+        for name in set(re.findall(r"\bint (\w+)", found[1])) & set(re.findall(r"\w+", extents)):
+            yield code[:found.start()].count("\n") + 1, f"{name} is an extent: make it std::size_t"
+
+
 def check_header(header, lines):
     if lines[1:2] != ["/// @file"] or not "".join(lines[2:3]).startswith("/// "):
         yield 2, "after its licence a header says `/// @file` and one sentence"
@@ -337,6 +345,7 @@ def check_header(header, lines):
     code = code_of(lines)
     yield from check_functions(code)
     yield from check_standard(code)
+    yield from check_extents(code)
 
 
 def files(root):

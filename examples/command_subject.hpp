@@ -7,11 +7,18 @@
 #include <assay/measure/subject.hpp>
 #include <assay/stats/number_text.hpp>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -55,6 +62,22 @@ struct command {
     return running.ended_at() - begin;
   }
 };
+
+/// What a command prints on its standard output.
+inline std::string output_of(command const& of) {
+  int const file = ::memfd_create("output", MFD_CLOEXEC);
+  if (file < 0) { throw std::system_error(errno, std::generic_category(), "no memory file"); }
+  std::unique_ptr<int const, void (*)(int const*)> const owned{
+      &file, [](int const* old) { ::close(*old); }};
+  of.run(file);
+  std::string all;
+  std::array<char, 1 << 16> piece{};
+  for (::ssize_t got = 0;
+       (got = ::pread(file, piece.data(), piece.size(), static_cast<::off_t>(all.size()))) > 0;) {
+    all.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  return all;
+}
 
 /// A command that is timed as a whole, on the wall clock.
 class command_subject final : public measure::subject {

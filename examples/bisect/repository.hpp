@@ -4,7 +4,7 @@
 /// once.
 #pragma once
 
-#include "../metric_subject.hpp"
+#include "../command_subject.hpp"
 #include "bisection.hpp"
 #include "machine_code.hpp"
 #include "run_logged.hpp"

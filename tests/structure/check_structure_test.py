@@ -23,7 +23,8 @@ GOOD = {
     "include/assay/pool/pool.hpp": START + "#include <assay/memory/async.hpp>\n",
     "include/assay/submit/graph.hpp": START + "#include <assay/memory/concepts.hpp>\n",
     "include/assay/workload/cast.cuh": START + "#include <assay/memory/async.hpp>\n"
-                                               "template <class T>\n__global__ void cast(T* x) {\n  *x = 0;\n}\n",
+                                               "template <class T>\n__global__ void cast(T* x) {\n  *x = 0;\n}\n"
+        "template <int Size, unsigned Count>\n__device__ int f(float (&x)[Count]) {\n  return Size;\n}\n",
     "include/assay/host/own.hpp": FIRST + "namespace detail {\nstruct one {\n};\nstruct two {};\n"
                                           "}  // namespace detail\n",
     "include/assay/trace/model.hpp": START + "#include <assay/core/low.hpp>\n"
@@ -81,6 +82,7 @@ BROKEN = [
     (LOW, "inline uint8_t f() { return {}; }\n", "uint8_t needs #include <cstdint>"),
     (LOW, "inline auto f() { return std::barrier{1}; }\n", "std::barrier is of no header in STANDARD"),
     (LOW, "#include <string>\ninline int f() { return 1; }\n", "no name of <string> is used"),
+    (CAST, "template <int Size, int Count>\n__device__ void f(float (&x)[2][Count * 2]) {}\n", "Count is an extent"),
     ("include/assay/core/alone.hpp", START, "includes assay/core/requirements.hpp"),
     ("include/assay/core/empty.hpp", "#pragma once\n", "SPDX"),
     ("include/assay/core/empty.hpp", SPDX + "#pragma once\n", "/// @file"),

@@ -41,10 +41,10 @@ struct row_shape {
 
 namespace kernels {
 
-template <int Width>
+template <std::size_t Width>
 __device__ void load(float const* from, float (&to)[Width]) {
   if constexpr (Width % 4 == 0) {
-    for (int i = 0; i < Width; i += 4) {
+    for (int i = 0; i < int{Width}; i += 4) {
       float4 const four = *reinterpret_cast<float4 const*>(from + i);
       to[i] = four.x;
       to[i + 1] = four.y;
@@ -52,52 +52,52 @@ __device__ void load(float const* from, float (&to)[Width]) {
       to[i + 3] = four.w;
     }
   } else {
-    for (int i = 0; i < Width; ++i) { to[i] = from[i]; }
+    for (int i = 0; i < int{Width}; ++i) { to[i] = from[i]; }
   }
 }
 
-template <int Width>
+template <std::size_t Width>
 __device__ void store(float* to, float const (&from)[Width]) {
   if constexpr (Width % 4 == 0) {
-    for (int i = 0; i < Width; i += 4) {
+    for (int i = 0; i < int{Width}; i += 4) {
       *reinterpret_cast<float4*>(to + i) = {from[i], from[i + 1], from[i + 2], from[i + 3]};
     }
   } else {
-    for (int i = 0; i < Width; ++i) { to[i] = from[i]; }
+    for (int i = 0; i < int{Width}; ++i) { to[i] = from[i]; }
   }
 }
 
 /// Words of two elements, as many as one access has.
-template <int Width>
+template <std::size_t Width>
 struct alignas(2 * Width) pair_words {
   unsigned at[Width / 2];
 };
 
-template <int Width>
+template <std::size_t Width>
 __device__ void load(bfloat16 const* from, float (&to)[Width]) {
   if constexpr (Width == 4 || Width == 8) {
     auto const words = *reinterpret_cast<pair_words<Width> const*>(from);
-    for (int i = 0; i < Width / 2; ++i) {
+    for (int i = 0; i < int{Width / 2}; ++i) {
       to[2 * i] = __uint_as_float(words.at[i] << 16);
       to[2 * i + 1] = __uint_as_float(words.at[i] & 0xFFFF'0000U);
     }
   } else {
-    for (int i = 0; i < Width; ++i) { to[i] = __uint_as_float(unsigned{from[i].bits} << 16); }
+    for (int i = 0; i < int{Width}; ++i) { to[i] = __uint_as_float(unsigned{from[i].bits} << 16); }
   }
 }
 
 /// Rounds to nearest, ties to even.
-template <int Width>
+template <std::size_t Width>
 __device__ void store(bfloat16* to, float const (&from)[Width]) {
   auto const bits = [&](int i) { return __bfloat16_as_ushort(__float2bfloat16_rn(from[i])); };
   if constexpr (Width == 4 || Width == 8) {
     pair_words<Width> words;
-    for (int i = 0; i < Width / 2; ++i) {
+    for (int i = 0; i < int{Width / 2}; ++i) {
       words.at[i] = unsigned{bits(2 * i)} | unsigned{bits(2 * i + 1)} << 16;
     }
     *reinterpret_cast<pair_words<Width>*>(to) = words;
   } else {
-    for (int i = 0; i < Width; ++i) { to[i].bits = bits(i); }
+    for (int i = 0; i < int{Width}; ++i) { to[i].bits = bits(i); }
   }
 }
 

@@ -114,7 +114,9 @@ TEST_CASE("the commit that made a program slower is named, and its checkout is u
   CHECK_THAT(drawn.out, contains("SLOWER +3.00 %") && contains("10.30 ms") &&
                             contains("Stored numbers prove nothing about each other"));
   CHECK_THAT(here.shell("cat h.html").out, contains("<svg") && contains("prove nothing"));
-  CHECK(here.shell("'" + history + "' time").code == 2);
+  auto const refused = here.shell("'" + history + "' time");
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, contains("time is not JSON: name a file that --json wrote"));
   auto const untitled = here.shell(
       "for each in .git/assay-bisect/*/*-0.json; do sed 's/\"title\": \"[^\"]*\"/\"title\": \"\"/' "
       "\"$each\" > u.json; done; '" +
@@ -165,6 +167,8 @@ TEST_CASE("what cannot be bisected is one line and an exit code") {
            {"good HEAD --margin 0", 2, "--margin 0: it must lie between"},
            {"good HEAD --clock sun", 2, "sun"},
            {"good HEAD --program x", 2, "--command"},
+           {"good HEAD --json x", 2, "--json"},
+           {"good HEAD --labels a,b", 2, "--labels"},
            {"good HEAD --frob", 2, "--frob"}}) {
     auto const what = here.run(arguments);
     INFO(arguments << ": " << what.out << what.err);
@@ -208,6 +212,22 @@ TEST_CASE("a case of a program that calls assay::serve is bisected, where commit
   auto const missing = run("nothing");
   CHECK(missing.code == 2);
   CHECK_THAT(missing.err, contains("unknown case 'nothing'"));
+}
+
+TEST_CASE("a state of nvbench is bisected, where GOOD skips another one") {
+  if (bisect.empty()) { return; }
+  repository const here{{"skips", "skips", "slow", "slow"}};
+  here.write("build.sh",
+             "ln -s '" ASSAY_NVBENCH_PROGRAM
+             "' skips; ln -s skips slow\n"
+             "printf '#!/bin/sh\\ncd \"${0%%/*}\"; exec ./%s \"$@\"\\n' $(cat time) > bench\n"
+             "chmod +x bench\n");
+  auto const what = here.shell("'" + bisect +
+                               "' good HEAD --nvbench --case 'copy N=16' --program bench "
+                               "--epochs=24 --build 'sh ../../../../build.sh'");
+  INFO(what.out << what.err);
+  CHECK(what.code == 0);
+  CHECK_THAT(what.out, contains("(change 2) takes +5.00 %"));
 }
 
 TEST_CASE("commits that leave the machine code as it is are not measured") {
