@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
