@@ -2,7 +2,7 @@
 // assay-links: cublas
 // assay-architectures: 90a
 /// @file
-/// The workload with optimisers that are broken on purpose: each is a wrong answer.
+/// The workload with operations that are broken on purpose: each is a wrong answer.
 #include "catch.hpp"
 
 #include <assay/kernel/launch.cuh>
@@ -15,19 +15,30 @@
 #include <assay/submit/threaded.hpp>
 #include <assay/transformer/workload.cuh>
 
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 using namespace assay;
 using test::contains;
 
-namespace broken_optimisers {
+namespace broken_steps {
 
-enum class fault { none, wrong_beta, no_decay, stale_copy, last_tensor };
+enum class fault {
+  none,
+  embedding_gradient,
+  gain_gradient,
+  key_gradient,
+  wrong_beta,
+  no_decay,
+  stale_copy,
+  last_tensor
+};
 
-/// AdamW in one launch, and a fault behind it.
+/// A backward pass and AdamW in one launch, and a fault behind one of their operations.
 template <fault Which>
 struct broken {
   static constexpr std::string_view axis = "optimiser";
@@ -60,13 +71,40 @@ void enqueue(::cuda::stream_ref stream, added_multiple const& op, std::span<T> f
                  stream, static_cast<int>(to.size()), op.factor, from.data(), to.data());
 }
 
-/// The overload for these optimisers. The decay takes 1e-4 of a weight in the step that is checked.
+/// Runs operations of a backward pass. The result of one of them is too small by 0.4 of it.
+template <class Run, fault Which>
+struct faulty_run {
+  Run& run;
+
+  template <class Operation, class... Arguments>
+  void operator()(nn::place_in_step const& where, Operation const& what,
+                  Arguments const&... arguments) {
+    run(where, what, arguments...);
+    auto const all = std::tie(arguments...);
+    if constexpr (std::same_as<Operation, nn::embedding_gradient>) {
+      if (Which == fault::embedding_gradient) { lessen(std::get<2>(all)); }
+    } else if constexpr (std::same_as<Operation, nn::rms_norm_gradient>) {
+      bool const hit = where.layer == 1 && where.part == "norm2";
+      if (Which == fault::gain_gradient && hit) { lessen(std::get<5>(all)); }
+    } else if constexpr (std::same_as<Operation, nn::product>) {
+      bool const hit = where.layer == 1 && where.part == "k weight";
+      if (Which == fault::key_gradient && hit) { lessen(std::get<2>(all)); }
+    }
+  }
+  template <class T>
+  void lessen(std::span<T> what) {
+    run(nn::place_in_step{nn::phase::backward, -1, "fault"}, added_multiple{-0.4F}, what, what);
+  }
+};
+
+/// The overload for these steps. The decay takes 1e-4 of a weight in the step that is checked.
 template <class Run, class P, class A, class J, fault Which, class Real, class Narrow>
 void training_pass(Run& run, nn::problem const& of, nn::choices<P, A, J, broken<Which>> const& how,
                    nn::token_positions const& tokens, nn::weights<Real, Narrow> const& w,
                    nn::weights<Real> const& dw, nn::activations<Real, Narrow> const& a,
                    nn::adamw_update const& op, nn::trained_weights<Real, Narrow> const& all) {
-  nn::backward_pass(run, of, how.attention, tokens, w, dw, a);
+  faulty_run<Run, Which> backward{run};
+  nn::backward_pass(backward, of, how.attention, tokens, w, dw, a);
   auto count = static_cast<std::size_t>(of.model.parameters());
   if (Which == fault::last_tensor) { count -= nn::weight_tensors(of.model).back().size(); }
   nn::update_part(run, op, 0, count, all);
@@ -76,12 +114,12 @@ void training_pass(Run& run, nn::problem const& of, nn::choices<P, A, J, broken<
   if (Which == fault::stale_copy) { run(where, added_multiple{0.01F}, all.copy, all.copy); }
 }
 
-}  // namespace broken_optimisers
+}  // namespace broken_steps
 
 namespace {
 
-using broken_optimisers::broken;
-using broken_optimisers::fault;
+using broken_steps::broken;
+using broken_steps::fault;
 
 auto tiny_pipeline() {
   nn::decoder const model{.width = 128, .inner = 96, .layers = 2, .heads = 2, .vocabulary = 37};
@@ -108,6 +146,16 @@ TEST_CASE("an optimiser that is broken is seen in weights and moments", "[nn]") 
   CHECK_THAT(verified<fault::no_decay>(), contains("token_embeddings.weight: weight"));
   CHECK_THAT(verified<fault::stale_copy>(), contains("token_embeddings.weight: the copy"));
   CHECK_THAT(verified<fault::last_tensor>(), contains("lm_head.weight: first moment"));
+}
+
+TEST_CASE("gradients that are broken are seen in tensors that add little to the norm of all",
+          "[nn]") {
+  CHECK_THAT(verified<fault::embedding_gradient>(),
+             contains("gradients of token_embeddings.weight differ by 0."));
+  CHECK_THAT(verified<fault::gain_gradient>(),
+             contains("gradients of layers.1.ln2.weight differ by 0."));
+  CHECK_THAT(verified<fault::key_gradient>(),
+             contains("gradients of layers.1.attn.k_proj.weight differ by 0."));
 }
 
 TEST_CASE("a comparison calls a broken optimiser WRONG ANSWER", "[nn]") {
