@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often does `assay_compare --nvbench OLD NEW` call equal builds different, and how long does a state take?
 
-OLD and NEW are two builds of one benchmark of nvbench. Each GPU of CUDA_VISIBLE_DEVICES, or of the machine, has a worker
-that compares all states again and again. After --seconds it keeps the states that are done, without a time, since their
-runs were also for the states that are not. The answers join --json, so further calls add to it. Predicts: at most 9
-false of 100 states, at most 10 s a state.
+OLD and NEW are two builds of one benchmark of nvbench, such as `judges/equal_states` and a copy of it. Each GPU of
+CUDA_VISIBLE_DEVICES, or of the machine, has a worker that compares all states again and again. After --seconds it keeps
+the states that are done, without a time, since their runs were also for the states that are not. The answers join --json,
+so further calls add to it. Predicts: at most 9 false of 100 states, at most 10 s a state.
 
-  python3 benchmarks/nvbench_equal.py assay_compare ./old ./new --seconds 150 --json nvbench_equal.json
+  python3 benchmarks/nvbench_equal.py assay_compare judges/equal_states ./a_copy --seconds 150 --json nvbench_equal.json
 """
 import argparse
 import collections

@@ -111,6 +111,7 @@ TEST_CASE("padding on a device is no candidate's to write, and nothing is writte
       for (std::size_t i = 0; i < 4 && early; ++i) {
         assay::check(cudaMemset(with.set(i).arrays().declared()[1].data, 0, 4));
       }
+      assay::check(cudaDeviceSynchronize());  // a set of device memory is not done when it returns
       (void)with.run();
       auto const charge = with.judge(how);
       ++found[charge ? std::string{to_string(charge->what)} : ""];

@@ -149,8 +149,7 @@ __device__ void update_tiles(typename Tile::sums const& sums, update_group const
         own.template update<Tile::columns>(Tile::place_of(row++), ahead.oldest(), by, gradient);
         ahead.advance();
       }
-      __syncwarp();
-      if (lane == 0) { sums.release(at); }
+      sums.release(at);
     }
   }
 }
