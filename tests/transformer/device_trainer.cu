@@ -260,6 +260,23 @@ TEST_CASE("fused attention whose terms take more than the usual workspace", "[nn
   CHECK(apart <= 2 * loss_error_of<nn::bf16>() * whole);
 }
 
+TEST_CASE("weights come back from a device bit by bit", "[nn]") {
+  stream const where{place};
+  auto const check_weights = [&](auto const& how) {
+    nn::device_trainer run{sized(64, 17), where, open_memory(), {}, 7, how};
+    auto weights = run.weights();
+    CHECK(weights == nn::initial_weights<float>(run.of().model, 7));
+    weights[0] = std::numeric_limits<float>::infinity();
+    weights[1] = std::numeric_limits<float>::denorm_min();
+    weights[2] = 1 + 0x1p-8F;  // as near to 1 as to the next number of bfloat16
+    weights[3] = -weights[2];
+    run.set_weights(weights);
+    CHECK(run.weights() == weights);
+  };
+  check_weights(nn::choices{});
+  check_weights(fused_bf16{});
+}
+
 TEST_CASE("a forward pass alone changes nothing", "[nn]") {
   stream const where{place};
   auto const of = sized(64, 17);

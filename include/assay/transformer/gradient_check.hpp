@@ -36,7 +36,7 @@ inline std::optional<std::string> wrong_by_norm(std::string const& what,
 }
 
 /// What is wrong with gradients, or nothing. Both arrays have the compared elements of each tensor.
-/// The norm of all may be off by `allowed` of it, and the norm of a tensor by five times that
+/// The norm of all may be off by `allowed` of it, and the norm of a tensor by twice that
 /// share. A fault in a tensor of small gradients does not show in the norm of all. A gradient that
 /// is zero has the rounding of the terms that cancel.
 inline std::optional<std::string> wrong_gradients(decoder const& model,
@@ -50,7 +50,7 @@ inline std::optional<std::string> wrong_gradients(decoder const& model,
     auto const count = compared_elements(tensor);
     if (auto wrong =
             wrong_by_norm("gradients of " + tensor.name, found.subspan(at, count),
-                          wanted.subspan(at, count), 5 * allowed, 1e-6 * std::sqrt(whole))) {
+                          wanted.subspan(at, count), 2 * allowed, 1e-6 * std::sqrt(whole))) {
       return wrong;
     }
     at += count;

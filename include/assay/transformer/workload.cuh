@@ -101,14 +101,15 @@ class transformer_items {
     device_guard const guard{place_};
     item_outputs found;
     if (what_ == nn::run::forward) {
-      for (auto const each : on_host(last_.span())) {
+      for (auto const each : on_host(own_, last_.span())) {
         found.values.push_back(static_cast<float>(each));
       }
       return found;
     }
-    found.loss = on_host(loss_.span())[0];
+    found.loss = on_host(own_, loss_.span())[0];
     for (auto const& tensor : weight_tensors(model_.of().model)) {
-      auto const part = on_host(gradients().subspan(tensor.offset, compared_elements(tensor)));
+      auto const part =
+          on_host(own_, gradients().subspan(tensor.offset, compared_elements(tensor)));
       found.values.insert(found.values.end(), part.begin(), part.end());
     }
     return found;
@@ -160,21 +161,20 @@ class transformer_items {
     }
     return {};
   }
-  std::vector<update_sample<narrow>> samples() const {
+  std::vector<update_sample> samples() const {
     auto const all = model_.trained();
-    std::vector<update_sample<narrow>> made;
+    std::vector<update_sample> made;
     for (auto const& tensor : weight_tensors(model_.of().model)) {
-      auto const some = [&]<class T>(std::span<T> from) {
-        if (from.empty()) { return std::vector<T>{}; }
+      auto const some = [&](auto const& from) {
         constexpr std::size_t most = 2048;
-        auto const own = from.subspan(tensor.offset, tensor.size());
-        auto taken = on_host(own.first(std::min(most, own.size())));
-        auto const rest = on_host(own.last(std::min(most, own.size() - taken.size())));
+        auto const first = std::min(most, tensor.size());
+        auto const last = std::min(most, tensor.size() - first);
+        auto taken = on_host(own_, from.subspan(tensor.offset, first));
+        auto const rest = on_host(own_, from.subspan(tensor.offset + tensor.size() - last, last));
         taken.insert(taken.end(), rest.begin(), rest.end());
         return taken;
       };
-      made.push_back({some(gradients()), some(all.weights), some(all.first), some(all.second),
-                      some(all.copy)});
+      made.push_back({some(gradients()), some(all.weights), some(all.first), some(all.second)});
     }
     return made;
   }
@@ -189,14 +189,6 @@ class transformer_items {
   static void keep(::cuda::stream_ref stream, std::span<T> to, std::span<T> from) {
     check(cudaMemcpyAsync(to.data(), from.data(), to.size_bytes(), cudaMemcpyDeviceToDevice,
                           stream.get()));
-  }
-  template <class T>
-  std::vector<T> on_host(std::span<T> from) const {
-    std::vector<T> to(from.size());
-    check(cudaMemcpyAsync(to.data(), from.data(), from.size_bytes(), cudaMemcpyDeviceToHost,
-                          own_.get()));
-    own_.synchronize();
-    return to;
   }
 
   on::device place_;
