@@ -100,7 +100,7 @@ void enqueue(::cuda::stream_ref stream, adamw_update const& op, in<float> gradie
              Weights const& weights, std::span<float> first, std::span<float> second,
              adamw_factors const* factors) {
   constexpr int full = 4;
-  auto const [begin, other] = begins_of(weights);
+  auto const [begin, other] = arrays_of(weights);
   bool const wide = allows_width<full>(
       {op.distance}, {gradient.data(), begin, other, first.data(), second.data()});
   auto const all = kernels::begin_of(weights);

@@ -45,7 +45,7 @@ template <class Table>
 void enqueue(::cuda::stream_ref stream, embedding const& op, std::span<token const> tokens,
              Table const& table, std::span<float> out) {
   constexpr int full = full_width<float>;
-  auto const [begin, other] = begins_of(table);
+  auto const [begin, other] = arrays_of(table);
   bool const wide = allows_width<full>({op.width}, {begin, other, out.data()});
   auto const from = kernels::begin_of(table);
   using pointer = std::remove_const_t<decltype(from)>;

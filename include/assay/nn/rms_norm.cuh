@@ -138,7 +138,7 @@ template <class T, class Gain>
 void enqueue(::cuda::stream_ref stream, rms_norm const& op, in<float> residual, in<T> branch,
              Gain const& gain, std::span<float> sum, std::span<float> inverse, std::span<T> out) {
   constexpr int threads = 128, full = full_width<T>;
-  auto const [begin, other] = begins_of(gain);
+  auto const [begin, other] = arrays_of(gain);
   auto const from = kernels::begin_of(gain);
   using pointer = std::remove_const_t<decltype(from)>;
   kernel::launch(
@@ -179,7 +179,7 @@ void enqueue(::cuda::stream_ref stream, rms_norm_gradient const& op, in<T> out_g
   // More rows where the scratch has no room for so many parts.
   auto const rows_of_block = std::max(rows_of_gain_part, (op.rows + room - 1) / room);
   auto const count = (op.rows + rows_of_block - 1) / rows_of_block;
-  auto const [begin, other] = begins_of(gain);
+  auto const [begin, other] = arrays_of(gain);
   bool const wide =
       allows_width<full>({op.width}, {out_gradient.data(), sum.data(), begin, other,
                                       sum_gradient.data(), copy.data(), parts.data()});

@@ -34,11 +34,11 @@ bool allows_width(std::initializer_list<std::size_t> sizes,
              arrays, [](auto* array) { return std::bit_cast<std::uintptr_t>(array) % 16 == 0; });
 }
 
-/// The begins of the arrays of some weights, which must allow wide accesses.
-inline std::array<void const*, 2> begins_of(std::span<float const> all) {
+/// The arrays of some weights, all of which must allow wide accesses.
+inline std::array<void const*, 2> arrays_of(std::span<float const> all) {
   return {all.data(), all.data()};
 }
-inline std::array<void const*, 2> begins_of(split_floats const& all) {
+inline std::array<void const*, 2> arrays_of(split_floats const& all) {
   return {all.high.data(), all.low.data()};
 }
 
