@@ -138,23 +138,23 @@ inline __device__ unsigned moved_bits(float value) {
   return (value == value ? __float_as_uint(value) : 0x7FFF'0000U) + 0x8000U;
 }
 
-template <int Width>
+template <std::size_t Width>
 __device__ void load(split_pointer from, float (&to)[Width]) {
   if constexpr (Width == 4 || Width == 8) {
     auto const high = *reinterpret_cast<pair_words<Width> const*>(from.high);
     auto const low = *reinterpret_cast<pair_words<Width> const*>(from.low);
-    for (int i = 0; i < Width / 2; ++i) { join(high.at[i], low.at[i], to[2 * i], to[2 * i + 1]); }
+    for (int i = 0; i < int{Width / 2}; ++i) { join(high.at[i], low.at[i], to[2 * i], to[2 * i + 1]); }
   } else {
     float unused = 0;
-    for (int i = 0; i < Width; ++i) { join(from.high[i].bits, from.low[i], to[i], unused); }
+    for (int i = 0; i < int{Width}; ++i) { join(from.high[i].bits, from.low[i], to[i], unused); }
   }
 }
 
-template <int Width>
+template <std::size_t Width>
 __device__ void store(split_pointer to, float const (&from)[Width]) {
   if constexpr (Width == 4 || Width == 8) {
     pair_words<Width> high, low;
-    for (int i = 0; i < Width / 2; ++i) {
+    for (int i = 0; i < int{Width / 2}; ++i) {
       unsigned const first = moved_bits(from[2 * i]), second = moved_bits(from[2 * i + 1]);
       high.at[i] = __byte_perm(first, second, 0x7632);
       low.at[i] = __byte_perm(first, second, 0x5410);
@@ -162,7 +162,7 @@ __device__ void store(split_pointer to, float const (&from)[Width]) {
     *reinterpret_cast<pair_words<Width>*>(to.high) = high;
     *reinterpret_cast<pair_words<Width>*>(to.low) = low;
   } else {
-    for (int i = 0; i < Width; ++i) {
+    for (int i = 0; i < int{Width}; ++i) {
       unsigned const bits = moved_bits(from[i]);
       to.high[i].bits = static_cast<std::uint16_t>(bits >> 16);
       to.low[i] = static_cast<std::uint16_t>(bits);
