@@ -3,6 +3,7 @@
 /// `command_subject`: a whole command, which one launch starts and waits for.
 #pragma once
 
+#include <assay/cli/options.hpp>
 #include <assay/core/child_process.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/stats/number_text.hpp>
@@ -42,7 +43,10 @@ struct command {
     auto const begin = std::chrono::steady_clock::now();
     child_process running{words,
                           child_setup{.output = output, .quiet_error = true, .adopts = true}};
-    auto const end = running.wait_for(timeout);
+    auto const end = end_of(running);
+    if (!end && cli::detail::was_interrupted()) {
+      throw std::runtime_error("interrupted while the command '" + text() + "' ran");
+    }
     if (!end) {
       throw std::runtime_error("the command '" + text() + "' did not end within " +
                                stats::number_text(timeout.count()) +
@@ -60,6 +64,18 @@ struct command {
           "reads '&>' as '&')");
     }
     return running.ended_at() - begin;
+  }
+
+ private:
+  /// Nothing where the command takes longer than the timeout, and after Ctrl-C.
+  std::optional<process_end> end_of(child_process& running) const {
+    constexpr std::chrono::duration<double> look = std::chrono::milliseconds{200};
+    auto left = timeout;
+    while (left > look && !cli::detail::was_interrupted()) {
+      if (auto const end = running.wait_for(look)) { return end; }
+      left -= look;
+    }
+    return running.wait_for(cli::detail::was_interrupted() ? left.zero() : left);
   }
 };
 

@@ -44,7 +44,7 @@ constexpr auto description =
     "untouched.\n"
     "Each answer is a comparison of a commit with GOOD in one run of assay_compare. All answers "
     "are right together with probability 1 - alpha. Where times cannot tell, a range is left.\n"
-    "The same command goes on after Ctrl-C.";
+    "The same command goes on after Ctrl-C, on the same machine.";
 
 constexpr auto footer =
     "All other options go to assay_compare: --case, --metric, --nvbench, --clock and more.\n"
@@ -120,7 +120,8 @@ class session {
           {"--program ", of.program, ": name a path in the folder of a commit, as build/bench"}));
     }
     auto const& all = in_.commits();
-    std::string asked;
+    auto asked = examples::this_machine() + '
+';
     for (auto const& each : words(all.front().hash, all.back().hash, margin_, alpha_, {})) {
       asked += each + '\n';
     }

@@ -8,6 +8,7 @@
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
 #include <assay/pool/pool.hpp>
+#include <assay/pool/slab_heap.hpp>
 
 using namespace assay;
 using namespace assay::literals;
@@ -39,6 +40,9 @@ TEST_CASE("a pool that cannot fit names both sizes") {
           mr::pool{.initial_bytes = 4_GiB, .max_bytes = 2_GiB}.require_fit(8_GiB, card);
         }) == "mr::pool: initial_bytes 4 GiB is more than max_bytes 2 GiB");
   CHECK_NOTHROW(mr::pool{8_GiB}.require_fit(8_GiB, card));
+  CHECK(test::message_of([&] { mr::pool{.max_bytes = 10}.require_fit(8_GiB, card); }) ==
+        "mr::pool: max_bytes 10 bytes is less than a page of 2 MiB: a pool reserves whole pages");
+  CHECK_NOTHROW(mr::pool{.max_bytes = mr::slab_heap::page_bytes}.require_fit(8_GiB, card));
 }
 
 TEST_CASE("a device that is not there is named") {

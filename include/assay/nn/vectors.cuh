@@ -143,7 +143,9 @@ __device__ void load(split_pointer from, float (&to)[Width]) {
   if constexpr (Width == 4 || Width == 8) {
     auto const high = *reinterpret_cast<pair_words<Width> const*>(from.high);
     auto const low = *reinterpret_cast<pair_words<Width> const*>(from.low);
-    for (int i = 0; i < int{Width / 2}; ++i) { join(high.at[i], low.at[i], to[2 * i], to[2 * i + 1]); }
+    for (int i = 0; i < int{Width / 2}; ++i) {
+      join(high.at[i], low.at[i], to[2 * i], to[2 * i + 1]);
+    }
   } else {
     float unused = 0;
     for (int i = 0; i < int{Width}; ++i) { join(from.high[i].bits, from.low[i], to[i], unused); }
