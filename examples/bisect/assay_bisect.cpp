@@ -120,8 +120,7 @@ class session {
           {"--program ", of.program, ": name a path in the folder of a commit, as build/bench"}));
     }
     auto const& all = in_.commits();
-    auto asked = examples::this_machine() + '
-';
+    auto asked = examples::this_machine() + '\n';
     for (auto const& each : words(all.front().hash, all.back().hash, margin_, alpha_, {})) {
       asked += each + '\n';
     }
