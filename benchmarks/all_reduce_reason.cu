@@ -27,9 +27,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <exception>
-#include <functional>
 #include <map>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>

@@ -23,7 +23,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>

@@ -18,7 +18,6 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

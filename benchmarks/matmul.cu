@@ -27,7 +27,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>

@@ -29,9 +29,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>

@@ -8,7 +8,6 @@
 #include "support/result.hpp"
 
 #include <array>
-#include <optional>
 #include <string>
 #include <vector>
 

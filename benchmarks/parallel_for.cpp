@@ -16,7 +16,6 @@
 #include <chrono>
 #include <cstdint>
 #include <iostream>
-#include <string>
 #include <thread>
 #include <vector>
 

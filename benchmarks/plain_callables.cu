@@ -13,8 +13,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>

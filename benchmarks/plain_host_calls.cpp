@@ -10,7 +10,6 @@
 #include <assay/compare.hpp>
 
 #include <chrono>
-#include <cstddef>
 #include <cstdio>
 #include <functional>
 #include <numeric>

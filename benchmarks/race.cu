@@ -22,10 +22,8 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
-#include <stdexcept>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace {

@@ -16,7 +16,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -24,7 +23,6 @@
 #include <memory>
 #include <numeric>
 #include <span>
-#include <string_view>
 #include <thread>
 #include <vector>
 

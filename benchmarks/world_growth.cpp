@@ -19,7 +19,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>

@@ -67,6 +67,9 @@ MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:home|root|work|workspace|Users|mnt)/\
 NAME_OF_STANDARD = re.compile(r"(?<!cuda::)\bstd::((?:(?:ranges|chrono|filesystem|pmr|this_thread)::)?\w+)|"
                               r"(?<![\w:.>])(errno|size_t|ptrdiff_t|u?int(?:8|16|32|64)_t)\b")
 
+# Headers of functions of C and of operators, which code may use without `std::`.
+USED_WITHOUT_STD = {"cmath", "csignal", "cstdio", "cstdlib", "cstring", "ctime", "new", "ostream"}
+
 # The switch of compiled mode: a door includes its definitions in these three lines, at its end. With DECLARED the device's
 # pass does not read them: they launch no kernel, and no template of theirs is one of users' types, which may.
 DEFINES = re.compile(r'#ifndef ASSAY_(?:COMPILED|DECLARED)\n'
@@ -291,7 +294,7 @@ def check_functions(code):
 
 
 def check_standard(code):
-    """A header includes the standard header of each name that it uses."""
+    """A header includes the standard header of each name that it uses, and no other."""
     included = set(re.findall(r"^\s*#\s*include <(\w+)>", code, re.MULTILINE))
     # A template over the traits of a stream leaves <ostream> to those who print.
     if ("basic_ostream<char, Traits>" not in code and (prints := re.search(r"\bout\s*<<", code))
@@ -309,6 +312,17 @@ def check_standard(code):
                 yield number, f"std::{name} is of no header in STANDARD of cmake/headers.py: add it"
             elif not included & set(homes):
                 yield number, f"{name} needs #include <{'> or <'.join(homes)}>"
+    for header in sorted(included & STANDARD.keys() - USED_WITHOUT_STD):
+        if not any(re.fullmatch(STANDARD[header], name) for name in seen):
+            yield code[:code.index(f"<{header}>")].count("\n") + 1, f"no name of <{header}> is used"
+
+
+def check_extents(code):
+    """Extents in a signature are std::size_t: where they are int, GCC warns under -Wsign-conversion."""
+    for found in re.finditer(r"template <([^\n]*)>\n([^;{]*)[;{]", code):
+        extents = " ".join(re.findall(r"\[([^]]*)\]", found[2]))
+        for name in set(re.findall(r"\bint (\w+)", found[1])) & set(re.findall(r"\w+", extents)):
+            yield code[:found.start()].count("\n") + 1, f"{name} is an extent: make it std::size_t"
 
 
 def check_header(header, lines):
@@ -331,6 +345,7 @@ def check_header(header, lines):
     code = code_of(lines)
     yield from check_functions(code)
     yield from check_standard(code)
+    yield from check_extents(code)
 
 
 def files(root):

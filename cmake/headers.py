@@ -41,7 +41,7 @@ STANDARD = {
              r"lgamma|lerp|cos|sin|copysign|nan|nextafter|ilogb|ldexp",
     "concepts": r"same_as|convertible_to|integral|floating_point|movable|copyable|constructible_from",
     "condition_variable": r"condition_variable(_any)?|cv_status",
-    "csignal": r"signal|sig_atomic_t",
+    "csignal": r"signal|sig_atomic_t|raise",
     "cstddef": r"size_t|ptrdiff_t|byte|max_align_t",
     "cstdint": r"u?int(8|16|32|64|max|ptr)_t",
     "cstdio": r"FILE|f(open|close|read|gets|printf|flush|error)|s?n?printf|size_t",

@@ -6,7 +6,7 @@
 
 #include "command_subject.hpp"
 #include "common_cases.hpp"
-#include "metric_subject.hpp"
+#include "metric_variant.hpp"
 #include "nvbench_runs.hpp"
 
 #include <assay/cli/gate.hpp>
@@ -15,9 +15,11 @@
 #include <assay/cli/parse.hpp>
 #include <assay/cli/run.hpp>
 #include <assay/cli/traces.hpp>
+#include <assay/core/concat.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/measure/compare_variants.hpp>
 #include <assay/measure/factorial.hpp>
+#include <assay/report/escape.hpp>
 #include <assay/report/progress.hpp>
 #include <assay/report/short_text.hpp>
 #include <assay/report/text.hpp>
@@ -181,7 +183,9 @@ std::shared_ptr<examples::nvbench_runs> nvbench_runs(compare_request const& of) 
   auto settings = examples::nvbench_settings(programs, of.nvbench_options);
   auto const selection = examples::nvbench_selection(of.benchmarks, of.axes);
   auto runs = std::make_shared<examples::nvbench_runs>(programs, std::move(settings), selection);
-  for (auto const& each : runs->left_out()) { std::cerr << "not compared: " << each << '\n'; }
+  for (auto const& each : runs->left_out()) {
+    std::cerr << report::printable("not compared: " + each) << '\n';
+  }
   if (runs->states().empty()) {
     throw std::invalid_argument("--nvbench: no state is in both programs");
   }
@@ -248,9 +252,6 @@ void tell(compare_request const& of, std::string const& name, measure::compariso
   if (auto& json = chosen.files["--json"]; !single && !json.empty()) {
     json = cli::variant_path(json, name, ".json");
   }
-  auto const one_line = [](std::string const& text) {
-    return cli::one_line(std::runtime_error{text});
-  };
   auto const& verdict = *std::ranges::find(found.findings, true, &measure::finding::primary);
   chosen.quiet = true;
   chosen.later->keep_failure([&] {
@@ -260,13 +261,13 @@ void tell(compare_request const& of, std::string const& name, measure::compariso
   if (!of.chosen.quiet && single) { std::cout << found; }
   if (!of.chosen.quiet && !single) {
     auto const results = report::detail::results_line(found);
-    std::cout << name << ": " << to_string(verdict.outcome) << ": "
-              << one_line(report::sentence(verdict, found) +
-                          (results.empty() ? "" : "; " + results))
+    std::cout << report::printable(concat({name, ": ", to_string(verdict.outcome), ": ",
+                                           report::sentence(verdict, found),
+                                           results.empty() ? "" : "; ", results}))
               << std::endl;
   }
   if (single && cli::has_failed(found)) {
-    std::cerr << "error: " << one_line(verdict.reason) << '\n';
+    std::cerr << "error: " << report::printable(verdict.reason) << '\n';
   }
 }
 
@@ -275,7 +276,7 @@ int compare(compare_request& of) {
   auto const runs = of.of_nvbench ? nvbench_runs(of) : nullptr;
   auto const all = cases(of, runs.get());
   if (of.chosen.list) {
-    for (auto const& each : all) { std::cout << each.name << '\n'; }
+    for (auto const& each : all) { std::cout << report::printable(each.name) << '\n'; }
     return cli::ok;
   }
   cli::detail::interrupt_guard const guard;

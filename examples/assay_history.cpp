@@ -4,6 +4,8 @@
 // assay-uses: cli
 // assay-test-args: --help
 
+#include "saved_comparison.hpp"
+
 #include <assay/cli/guarded.hpp>
 #include <assay/cli/outputs.hpp>
 #include <assay/core/atomic_file.hpp>
@@ -11,7 +13,6 @@
 #include <assay/core/distinct.hpp>
 #include <assay/page/parts.hpp>
 #include <assay/report/escape.hpp>
-#include <assay/report/json.hpp>
 #include <assay/report/table.hpp>
 #include <assay/report/words.hpp>
 
@@ -19,9 +20,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -51,17 +50,7 @@ std::vector<std::string> const head{"commit",  "median", "middle half", "verdict
 using histories = std::map<std::string, std::vector<entry>>;
 
 void add(histories& to, std::string const& path) {
-  try {
-    require_readable(path);
-  } catch (read_error const& error) { throw std::invalid_argument(error.what()); }
-  std::ifstream file{path, std::ios::binary};
-  std::string const text{std::istreambuf_iterator<char>{file}, {}};
-  measure::comparison of;
-  try {
-    of = report::parse_json(text);
-  } catch (std::invalid_argument const& why) {
-    throw std::invalid_argument(concat({path, ": ", why.what(), "; name files of --json"}));
-  }
+  auto const of = examples::saved_comparison(path, examples::saved_document(path));
   auto const found = std::ranges::find_if(of.findings, [](auto const& each) {
     return each.primary && report::detail::compared_pair(each);
   });

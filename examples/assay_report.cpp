@@ -6,6 +6,7 @@
 
 #include "all_reduce_page.hpp"
 #include "offload/dispatch_page.hpp"
+#include "saved_comparison.hpp"
 #include "transformer/transformer_page.hpp"
 
 #include <assay/cli/guarded.hpp>
@@ -14,7 +15,6 @@
 #include <assay/core/atomic_file.hpp>
 #include <assay/page/page.hpp>
 #include <assay/report/headline.hpp>
-#include <assay/report/json.hpp>
 #include <assay/report/junit.hpp>
 #include <assay/report/markdown.hpp>
 #include <assay/report/short_text.hpp>
@@ -23,11 +23,8 @@
 
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -43,7 +40,7 @@ constexpr auto description =
     "--json.\n"
     "Without an option it prints the short report.";
 
-constexpr auto examples =
+constexpr auto footer =
     "Examples:\n"
     "  assay_report run.json                            the short report\n"
     "  assay_report run.json --html run.html            a page: charts and tables in one file\n"
@@ -67,54 +64,12 @@ struct saved {
   measure::comparison of;
 };
 
-report::document read(std::string const& path) {
-  try {
-    require_readable(path);
-  } catch (read_error const& error) {
-    throw std::invalid_argument(std::string{error.what()} +
-                                ": name a JSON file that a comparison wrote with --json");
-  }
-  std::ifstream file{path, std::ios::binary};
-  try {
-    return report::document::parse(file);
-  } catch (report::document::parse_error const& error) {
-    throw std::invalid_argument(path + " is not JSON: name a file that --json wrote (" +
-                                error.what() + ")");
-  }
-}
-
-std::string schema_of(report::document const& from) {
-  auto const found = from.is_object() ? from.find("schema") : from.end();
-  return found != from.end() && found->is_string() ? found->get<std::string>() : "none";
-}
-
-/// Calls `parse` for a document of this file; a refusal names the path and the remedy.
-template <class Parse>
-auto parsed(std::string const& path, Parse const& parse) {
-  try {
-    return parse();
-  } catch (std::exception const& error) {  // a page of other results asks for what it draws
-    throw std::invalid_argument(path + ": " + error.what() +
-                                "; write it anew with --json of the program that measured");
-  }
-}
-
-saved comparison_in(std::string const& path, report::document const& from) {
-  if (schema_of(from) != "assay.comparison") {
-    throw std::invalid_argument(path + ": its schema is " + schema_of(from) +
-                                ": assay_report reads assay.comparison, which --json writes");
-  }
-  return parsed(path,
-                [&] { return saved{fs::path{path}.stem().string(), report::from_json(from)}; });
-}
-
 /// A file of the command line.
 using named_document = std::pair<std::string, report::document>;
 
-std::deque<saved> read_all(std::vector<named_document> const& files) {
-  std::deque<saved> all;
-  for (auto const& [path, from] : files) { all.push_back(comparison_in(path, from)); }
-  return all;
+saved saved_in(named_document const& file) {
+  auto const& [path, from] = file;
+  return {fs::path{path}.stem().string(), examples::saved_comparison(path, from)};
 }
 
 /// A file to write, and the option that asks for it.
@@ -208,7 +163,7 @@ bool report_other(request const& of, std::vector<named_document> const& files) {
                                     ": give it alone, with --html alone");
       }
       auto const& document = from;
-      write(of, {{"--html", of.html, parsed(path, [&] { return each.page(document); })}});
+      write(of, {{"--html", of.html, examples::parsed(path, [&] { return each.page(document); })}});
       return true;
     }
   }
@@ -217,14 +172,19 @@ bool report_other(request const& of, std::vector<named_document> const& files) {
 
 int report_all(request const& of) {
   std::vector<named_document> documents;
-  for (auto const& path : of.files) { documents.emplace_back(path, read(path)); }
+  for (auto const& path : of.files) {
+    documents.emplace_back(path, examples::saved_document(path));
+  }
   if (report_other(of, documents)) { return cli::ok; }
   for (auto const& condition : of.fail_if) {
     cli::choose("--fail-if", "condition", condition, cli::gate_names());
   }
-  auto const all = read_all(documents);
+  std::deque<saved> all;
+  for (auto const& each : documents) { all.push_back(saved_in(each)); }
   std::optional<saved> baseline;
-  if (!of.baseline.empty()) { baseline = comparison_in(of.baseline, read(of.baseline)); }
+  if (!of.baseline.empty()) {
+    baseline = saved_in({of.baseline, examples::saved_document(of.baseline)});
+  }
   auto const* const old = baseline ? &baseline->of : nullptr;
   auto const files = made(of, all, old);
   // The files come before the terminal, where a closed pipe ends the process.
@@ -239,7 +199,7 @@ int report_all(request const& of) {
 
 void declare(CLI::App& app, request& into) {
   app.set_help_flag("--help,-h", "print this text");
-  app.footer(examples);
+  app.footer(footer);
   app.add_option("FILE", into.files, "comparisons as JSON")->required();
   for (auto const& [name, path, what] :
        {std::tuple{"--html", &into.html, "write a page: one file, which loads nothing"},

@@ -3,15 +3,23 @@
 /// `command_subject`: a whole command, which one launch starts and waits for.
 #pragma once
 
+#include <assay/cli/options.hpp>
 #include <assay/core/child_process.hpp>
 #include <assay/measure/subject.hpp>
 #include <assay/stats/number_text.hpp>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,7 +43,10 @@ struct command {
     auto const begin = std::chrono::steady_clock::now();
     child_process running{words,
                           child_setup{.output = output, .quiet_error = true, .adopts = true}};
-    auto const end = running.wait_for(timeout);
+    auto const end = end_of(running);
+    if (!end && cli::detail::was_interrupted()) {
+      throw std::runtime_error("interrupted while the command '" + text() + "' ran");
+    }
     if (!end) {
       throw std::runtime_error("the command '" + text() + "' did not end within " +
                                stats::number_text(timeout.count()) +
@@ -54,7 +65,35 @@ struct command {
     }
     return running.ended_at() - begin;
   }
+
+ private:
+  /// Nothing where the command takes longer than the timeout, and after Ctrl-C.
+  std::optional<process_end> end_of(child_process& running) const {
+    constexpr std::chrono::duration<double> look = std::chrono::milliseconds{200};
+    auto left = timeout;
+    while (left > look && !cli::detail::was_interrupted()) {
+      if (auto const end = running.wait_for(look)) { return end; }
+      left -= look;
+    }
+    return running.wait_for(cli::detail::was_interrupted() ? left.zero() : left);
+  }
 };
+
+/// What a command prints on its standard output.
+inline std::string output_of(command const& of) {
+  int const file = ::memfd_create("output", MFD_CLOEXEC);
+  if (file < 0) { throw std::system_error(errno, std::generic_category(), "no memory file"); }
+  std::unique_ptr<int const, void (*)(int const*)> const owned{
+      &file, [](int const* old) { ::close(*old); }};
+  of.run(file);
+  std::string all;
+  std::array<char, 1 << 16> piece{};
+  for (::ssize_t got = 0;
+       (got = ::pread(file, piece.data(), piece.size(), static_cast<::off_t>(all.size()))) > 0;) {
+    all.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  return all;
+}
 
 /// A command that is timed as a whole, on the wall clock.
 class command_subject final : public measure::subject {

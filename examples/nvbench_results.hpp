@@ -9,7 +9,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -23,6 +22,7 @@ namespace assay::examples {
 struct nvbench_state {
   std::string name;                    ///< `copy BlockSize=64 T=F32`
   std::string key;                     ///< the same with the device, however many there are
+  std::string selected;                ///< the same, as the run of a selection has it: rounded
   std::vector<std::string> selection;  ///< the arguments that run this state alone
   std::string skipped;                 ///< why it did not run; empty where it did
   double gpu_seconds = 0;              ///< the mean of isolated launches; 0: not timed
@@ -96,7 +96,7 @@ inline nvbench_state read_state(json const& benchmark, json const& state, bool s
   read.name = benchmark.at("name").get<std::string>();
   read.selection = {"--benchmark", read.name};
   auto const device = text_of(state.at("device"));
-  read.key = concat({read.name, " device=", device});
+  read.key = read.selected = concat({read.name, " device=", device});
   if (several_devices) {
     read.name += concat({" device=", device});
     read.selection.insert(read.selection.end(), {"--devices", device});
@@ -107,6 +107,7 @@ inline nvbench_state read_state(json const& benchmark, json const& state, bool s
     for (auto* const each : {&read.name, &read.key}) { *each += concat({" ", name, "=", value}); }
     read.selection.insert(read.selection.end(),
                           {"--axis", selected(benchmark.at("axes"), name, value)});
+    read.selected += " " + read.selection.back();
   }
   if (state.value("is_skipped", false)) {
     read.skipped = state.value("skip_reason", "no reason given");

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "command_subject.hpp"
-#include "metric_subject.hpp"
 #include "nvbench_results.hpp"
+#include "recorded_subject.hpp"
 
 #include <assay/core/concat.hpp>
 #include <assay/measure/subject.hpp>
@@ -19,7 +19,6 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -118,23 +117,33 @@ class nvbench_runs {
       brief.insert(brief.end(), selection.begin(), selection.end());
       all.push_back(each.run(brief));
     }
+    auto const only = [&](std::size_t program, nvbench_state const& state) {
+      bool const elsewhere =
+          std::ranges::find(all[1 - program], state.name, &nvbench_state::name) !=
+          all[1 - program].end();  // on another device
+      left_out_.push_back(concat(
+          {elsewhere ? state.key : state.name, ": only ", programs_[program].path, " has it"}));
+    };
+    auto rest = all[1];
     for (auto const& each : all[0]) {
-      auto const other = std::ranges::find(all[1], each.name, &nvbench_state::name);
-      if (other == all[1].end()) {
-        left_out_.push_back(concat({each.name, ": only ", programs_[0].path, " has it"}));
+      auto const other = std::ranges::find(rest, each.key, &nvbench_state::key);
+      if (other == rest.end()) {
+        only(0, each);
       } else if (!each.skipped.empty() || !other->skipped.empty()) {
         bool const first = !each.skipped.empty();
         left_out_.push_back(concat({each.name, ": ", programs_[first ? 0 : 1].path,
                                     " skips it: ", first ? each.skipped : other->skipped}));
+      } else if ((each.gpu_seconds > 0) != (other->gpu_seconds > 0)) {
+        left_out_.push_back(concat({each.name, ": ", programs_[each.gpu_seconds > 0 ? 1 : 0].path,
+                                    " times it on the host alone"}));
+      } else if (std::ranges::find(both_, each.key, &nvbench_state::key) != both_.end()) {
+        left_out_.push_back(each.name + ": it is there again, and the first one is compared");
       } else {
         both_.push_back(each);
       }
+      if (other != rest.end()) { rest.erase(other); }
     }
-    for (auto const& each : all[1]) {
-      if (std::ranges::find(all[0], each.name, &nvbench_state::name) == all[0].end()) {
-        left_out_.push_back(concat({each.name, ": only ", programs_[1].path, " has it"}));
-      }
-    }
+    for (auto const& each : rest) { only(1, each); }
   }
 
   std::string settings() const {
@@ -167,8 +176,14 @@ class nvbench_runs {
       }
       for (auto i = first_; i < both_.size(); ++i) {
         auto at = std::ranges::find(found, both_[i].key, &nvbench_state::key);
-        // Real numbers of axes are rounded in a selection: those states come in its order.
-        if (at == found.end()) { at = found.begin(); }
+        if (at == found.end()) {  // real numbers of axes are rounded in a selection
+          at = std::ranges::find(found, both_[i].selected, &nvbench_state::selected);
+        }
+        if (at == found.end()) {
+          throw std::runtime_error(
+              concat({"'", programs_[program].path, "': it measured '", found.front().key,
+                      "' where '", both_[i].selected, "' was asked for"}));
+        }
         kept[i] = std::move(*at);
         found.erase(at);
       }
@@ -187,48 +202,21 @@ class nvbench_runs {
   std::size_t first_ = 0;
 };
 
-/// One state in one run. Runs are the repetitions: launches of one run share a start, a placement
-/// and a state of the machine.
-class nvbench_subject final : public measure::subject {
- public:
-  nvbench_subject(nvbench_state state, std::string settings)
-      : state_(std::move(state)), settings_(std::move(settings)) {}
-
-  void warm(int, int) override {}
-
-  measure::cell time(int, int) override {
-    measure::cell timed;
-    timed[measure::clock::wall] = state_.cpu_seconds;
-    timed[measure::clock::gpu] = state_.gpu_seconds;
-    timed.launches = state_.samples;
-    return timed;
-  }
-
-  /// A benchmark of nvbench has no known answer.
-  std::optional<std::string> verify(int) override { return {}; }
-
-  std::vector<std::string> caveats() const override {
-    return {
-        concat({"a cell is the mean of the isolated launches that nvbench timed in one run, with ",
-                settings_})};
-  }
-
- private:
-  nvbench_state state_;
-  std::string settings_;
-};
-
 /// One side of a comparison over nvbench's runs.
 inline measure::variant nvbench_variant(std::string label, std::shared_ptr<nvbench_runs> runs,
                                         std::size_t program, std::size_t which) {
-  measure::variant made;
-  made.axes = {{"program", label}};
-  made.label = std::move(label);
-  made.renews_code = true;
-  made.build = [=](measure::epoch const& now) -> std::unique_ptr<measure::subject> {
-    return std::make_unique<nvbench_subject>(runs->at(program, now, which), runs->settings());
+  auto const caveat =
+      concat({"a cell is the mean of the isolated launches that nvbench timed in one run, with ",
+              runs->settings()});
+  auto const run = [=](measure::epoch const& now) {
+    auto const& state = runs->at(program, now, which);
+    measure::cell timed;
+    timed[measure::clock::wall] = state.cpu_seconds;
+    timed[measure::clock::gpu] = state.gpu_seconds;
+    timed.launches = state.samples;
+    return timed;
   };
-  return made;
+  return recorded_variant("program", std::move(label), caveat, run);
 }
 
 }  // namespace assay::examples

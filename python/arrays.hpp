@@ -5,18 +5,23 @@
 
 #include <assay/arrays/setup.hpp>
 #include <assay/arrays/small_float.hpp>
+#include <assay/stats/number_text.hpp>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -86,6 +91,21 @@ array with_type(std::string const& name, Body const& body) {
                               "uint8 and uint32");
 }
 
+/// A float64 number as one of the type. Throws `std::invalid_argument` where the type lacks it.
+template <class T>
+T number_as(double number, std::string const& what) {
+  if constexpr (std::is_integral_v<T>) {
+    using limits = std::numeric_limits<T>;
+    if (!(number == std::trunc(number) && number >= static_cast<double>(limits::min()) &&
+          number < static_cast<double>(limits::max()) + 1)) {
+      throw std::invalid_argument(what + ": " + stats::number_text(number) + " is no " +
+                                  (std::is_signed_v<T> ? "int" : "uint") +
+                                  std::to_string(8 * sizeof(T)));
+    }
+  }
+  return static_cast<T>(number);
+}
+
 /// The array of Python for a view of C++.
 template <class T>
 array made(array_view<T> of, shape_of shape, int device) {
@@ -106,7 +126,9 @@ array made(array_view<T> of, shape_of shape, int device) {
       } else {
         std::vector<double> values(to.size());
         write(values);
-        for (std::size_t i = 0; i < values.size(); ++i) { to[i] = static_cast<T>(values[i]); }
+        std::string const what = "right values";
+        std::ranges::transform(values, to.begin(),
+                               [&](double each) { return number_as<T>(each, what); });
       }
     };
     if (rule) {

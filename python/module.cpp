@@ -43,6 +43,27 @@ namespace {
 
 using namespace nb::literals;
 
+/// The text of an exception. Characters that UTF-8 lacks are escaped.
+std::string text_of(nb::handle exception) {
+  try {
+    auto const bytes = nb::str(exception).attr("encode")("utf-8", "backslashreplace");
+    return nb::cast<std::string>(bytes.attr("decode")());
+  } catch (nb::python_error const&) { return "its text is an exception itself"; }
+}
+
+/// Refuses what a call returns where it computes only when somebody uses it up.
+void require_ran(nb::object const& returned) {
+  auto const* const type = Py_TYPE(returned.ptr());
+  for (auto const* each :
+       {&PyCoro_Type, &PyGen_Type, &PyAsyncGen_Type, &PyMap_Type, &PyFilter_Type, &PyZip_Type}) {
+    if (type == each) {
+      throw std::runtime_error("a call returned a " + std::string{type->tp_name} +
+                               ", whose work nobody runs: use it up in the callable, as by "
+                               "list(...) or asyncio.run(...)");
+    }
+  }
+}
+
 /// What all calls of one comparison share.
 struct session {
   nb::object enter;  ///< makes a stream the current one of the frameworks
@@ -59,7 +80,7 @@ struct session {
     } catch (nb::python_error& error) {
       if (error.matches(PyExc_KeyboardInterrupt)) { interrupted = true; }
       auto const type = nb::cast<std::string>(error.type().attr("__name__"));
-      throw std::runtime_error(type + ": " + nb::cast<std::string>(nb::str(error.value())));
+      throw std::runtime_error(type + ": " + text_of(error.value()));
     }
   }
 };
@@ -80,7 +101,7 @@ struct host_work {
   std::shared_ptr<session> in;
 
   void operator()() const {
-    in->guarded([&] { (*call)(); });
+    in->guarded([&] { require_ran((*call)()); });
   }
 };
 
@@ -94,11 +115,7 @@ struct stream_work {
     auto const handle = reinterpret_cast<std::uintptr_t>(on);
     in->guarded([&] {
       if (std::exchange(in->current, handle) != handle) { in->enter(handle); }
-      if (takes_stream) {
-        (*call)(handle);
-      } else {
-        (*call)();
-      }
+      require_ran(takes_stream ? (*call)(handle) : (*call)());
     });
   }
 };
@@ -120,25 +137,17 @@ struct python_setup {
 
 std::size_t size_of(shape_of const& shape) {
   std::size_t all = 1;
-  for (auto const each : shape) { all *= each; }
+  for (auto const each : shape) {
+    if (each != 0 && all > std::numeric_limits<std::size_t>::max() / each) {
+      throw std::invalid_argument("shape: it has more elements than 64 bits count");
+    }
+    all *= each;
+  }
   return all;
 }
 
 /// Right values are computed in float64, which has every whole number up to this one.
 constexpr std::int64_t most_exact = std::int64_t{1} << 53;
-
-/// An end of a range as a number of the type. Throws `std::invalid_argument` where it is none.
-template <class T>
-T number_as(double end, std::string const& dtype) {
-  if constexpr (std::is_integral_v<T>) {
-    using limits = std::numeric_limits<T>;
-    if (!(end == std::trunc(end) && end >= static_cast<double>(limits::min()) &&
-          end < static_cast<double>(limits::max()) + 1)) {
-      throw std::invalid_argument("range: " + stats::number_text(end) + " is no " + dtype);
-    }
-  }
-  return static_cast<T>(end);
-}
 
 /// Makes the work that a factory returns: `[callable, takes_stream]` comes from `describe_work`.
 callables::work made_work(nb::object const& returned, nb::object const& describe, bool on_device,
@@ -455,8 +464,8 @@ void bind_setup(nb::module_& m) {
                using drawn = arrays::host_value<T>;
                uniform<drawn> between{};
                if (range) {
-                 between = {number_as<drawn>(range->first, dtype),
-                            number_as<drawn>(range->second, dtype)};
+                 between = {number_as<drawn>(range->first, "range"),
+                            number_as<drawn>(range->second, "range")};
                } else if constexpr (std::is_same_v<T, std::int64_t>) {
                  between = {-most_exact, most_exact};
                }

@@ -12,7 +12,6 @@
 #include <assay/report/text.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <functional>

@@ -18,8 +18,6 @@
 #include <assay/submit/threaded.hpp>
 #include <assay/workload/null_cast.cuh>
 
-#include <string>
-
 namespace {
 
 using namespace assay;

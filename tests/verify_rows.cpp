@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <set>
-#include <string>
 #include <vector>
 
 using namespace assay;

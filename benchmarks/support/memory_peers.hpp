@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <string>
 
 #if __has_include(<cuda/memory_pool>)  // CCCL 3.2 and later
 #include <cuda/devices>

@@ -17,7 +17,6 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>

@@ -9,7 +9,6 @@
 
 #include <signal.h>
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <functional>

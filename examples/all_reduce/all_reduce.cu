@@ -7,7 +7,6 @@
 #include <assay/measure/compare_variants.hpp>
 
 #include <algorithm>
-#include <memory>
 #include <type_traits>
 
 namespace assay::examples {

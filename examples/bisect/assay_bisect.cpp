@@ -4,6 +4,7 @@
 // assay-uses: cli
 // assay-test-args: --help
 
+#include "../saved_comparison.hpp"
 #include "bisection.hpp"
 #include "repository.hpp"
 
@@ -12,9 +13,9 @@
 #include <assay/cli/options.hpp>
 #include <assay/cli/parse.hpp>
 #include <assay/core/concat.hpp>
+#include <assay/machine/host_environment.hpp>
 #include <assay/report/escape.hpp>
 #include <assay/report/format.hpp>
-#include <assay/report/json.hpp>
 #include <assay/report/words.hpp>
 
 #include <CLI/CLI.hpp>
@@ -43,7 +44,7 @@ constexpr auto description =
     "untouched.\n"
     "Each answer is a comparison of a commit with GOOD in one run of assay_compare. All answers "
     "are right together with probability 1 - alpha. Where times cannot tell, a range is left.\n"
-    "The same command goes on after Ctrl-C.";
+    "The same command goes on after Ctrl-C, on the same machine.";
 
 constexpr auto footer =
     "All other options go to assay_compare: --case, --metric, --nvbench, --clock and more.\n"
@@ -93,20 +94,13 @@ std::string compare_program() {
 std::string error_in(std::string const& log) {
   auto const text = examples::bytes_of(log);
   auto const at = text.find("error: ");
-  return at == text.npos ? text : cli::one_line(std::runtime_error{text.substr(at + 7)});
+  return at == text.npos ? text : text.substr(at + 7, text.find('\n', at) - at - 7);
 }
 
 /// True for a path in the folder of a commit, whose file each build makes anew.
 bool is_of_commit(fs::path const& program) {
   auto const plain = program.lexically_normal();
   return !plain.empty() && !plain.is_absolute() && *plain.begin() != "..";
-}
-
-/// A text as one word of a shell.
-std::string as_word(std::string const& text) {
-  std::string word = "'";
-  for (char const each : text) { word += each == '\'' ? "'\\''" : std::string{each}; }
-  return word + "'";
 }
 
 /// The judge, its memory on the disk, and the report.
@@ -126,8 +120,8 @@ class session {
           {"--program ", of.program, ": name a path in the folder of a commit, as build/bench"}));
     }
     auto const& all = in_.commits();
-    std::string asked;
-    for (auto const& each : words(all.front().hash, all.back().hash, margin_, alpha_)) {
+    auto asked = examples::this_machine() + '\n';
+    for (auto const& each : words(all.front().hash, all.back().hash, margin_, alpha_, {})) {
       asked += each + '\n';
     }
     asked += concat({of.build, "\n", of.program, "\n", of.command});
@@ -159,8 +153,9 @@ class session {
  private:
   std::string name(std::size_t i) const { return in_.commits()[i].name(); }
 
+  /// The call of assay_compare for two subjects.
   std::vector<std::string> words(std::string const& old, std::string const& now, double margin,
-                                 double alpha) const {
+                                 double alpha, std::vector<std::string> const& last) const {
     std::vector<std::string> all{compare_program()};
     auto const add = [&](std::vector<std::string> const& more) {
       all.insert(all.end(), more.begin(), more.end());
@@ -171,31 +166,37 @@ class session {
     add({"--margin", report::digits_of(margin, 9), "--alpha", report::digits_of(alpha, 9),
          "--max-seconds", report::digits_of(of_.max_seconds, 9), "--fail-if", "different",
          "--quiet"});
-    if (std::ranges::find(of_.passed, "--epochs") == of_.passed.end()) {
+    if (std::ranges::none_of(of_.passed, [](auto& each) { return each.starts_with("--epochs"); })) {
       add({"--epochs", std::to_string(examples::bisection::most_epochs)});
     }
+    add(last);
     return all;
   }
 
   /// What a commit is measured by.
   std::string subject(std::size_t i) const {
     auto const tree = in_.tree(i, of_.build);
-    return of_.program.empty() ? concat({"cd ", as_word(tree.string()), " && ", of_.command})
-                               : (tree / of_.program).string();
+    if (!of_.program.empty()) { return (tree / of_.program).string(); }
+    auto const* const word = tree.c_str();
+    return concat({"cd ", machine::command_line(1, &word), " && ", of_.command});
   }
 
   /// Lets assay_compare refuse what it cannot read, before hours of builds.
   void check(std::string const& one) const {
-    auto all = words(one, one, margin_, alpha_);
-    all.emplace_back("--list");
     auto const log = (answers_ / "list.log").string();
-    auto const end = examples::run_logged(all, log);
-    auto const text = error_in(log);
-    if (!end.success()) { throw std::invalid_argument(text); }
-    if (std::ranges::count(text, '\n') > 1) {
-      throw std::invalid_argument("name one case with --case: " +
-                                  cli::one_line(std::runtime_error{text}));
+    auto const end = examples::run_logged(
+        words(one, one, margin_, alpha_,
+              {"--labels", "GOOD,GOOD again", "--json", "/dev/null", "--list"}),
+        log);
+    if (!end.success()) { throw std::invalid_argument(error_in(log)); }
+    std::istringstream lines{examples::bytes_of(log)};
+    std::string cases;
+    int count = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("not compared: ")) { continue; }  // a state that nvbench skips
+      cases += (count++ == 0 ? "" : ", ") + line;
     }
+    if (count > 1) { throw std::invalid_argument("name one case with --case: " + cases); }
   }
 
   examples::built build(std::size_t i) const {
@@ -219,16 +220,16 @@ class session {
     if (!fs::exists(json)) {
       auto const fresh = file + ".new";  // of an interrupted comparison it stays so
       fs::remove(fresh);
-      auto all = words(subject(control), subject(commit), margin, alpha);
-      all.insert(all.end(),
-                 {"--labels", concat({name(control), ",", name(commit)}), "--json", fresh});
       std::cerr << "comparing " << in_.commits()[commit].text() << " with " << name(control)
                 << std::endl;
-      examples::run_logged(all, log);
+      examples::run_logged(
+          words(subject(control), subject(commit), margin, alpha,
+                {"--labels", concat({name(control), ",", name(commit)}), "--json", fresh}),
+          log);
       if (!fs::exists(fresh)) { return {.refusal = "cannot be compared: " + error_in(log)}; }
       fs::rename(fresh, json);
     }
-    auto const found = report::parse_json(examples::bytes_of(json));
+    auto const found = examples::saved_comparison(json, examples::saved_document(json));
     auto const& verdict = *std::ranges::find(found.findings, true, &measure::finding::primary);
     examples::bisection_answer made{.seconds = found.seconds};
     if (verdict.outcome == measure::verdict::wrong_answer) {

@@ -4,17 +4,22 @@
 /// once.
 #pragma once
 
-#include "../metric_subject.hpp"
+#include "../command_subject.hpp"
 #include "bisection.hpp"
 #include "machine_code.hpp"
 #include "run_logged.hpp"
 
 #include <assay/core/atomic_file.hpp>
+#include <assay/core/concat.hpp>
+#include <assay/core/place.hpp>
+#include <assay/machine/file_lines.hpp>
+#include <assay/machine/host_environment.hpp>
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -22,6 +27,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace assay::examples {
@@ -42,16 +48,33 @@ inline std::string number_of(std::string const& text) {
   return digits.str();
 }
 
-/// Prints the commits $1 and those after it until $2, the oldest first.
-inline constexpr auto list_commits = R"sh(fail() { echo "$1"; exit 1; }
+/// The processor, the number of cores and the GPUs: answers of another machine do not count here.
+inline std::string this_machine(fs::path const& gpus = "/proc/driver/nvidia/gpus") {
+  std::vector<std::string> models;
+  std::error_code none;
+  for (auto const& each : fs::directory_iterator{gpus, none}) {
+    for (auto const& line : machine::file_lines(each.path() / "information")) {
+      if (line.starts_with("Model:")) { models.push_back(line); }
+    }
+  }
+  std::ranges::sort(models);
+  auto all = concat({machine::host_cpu_name(), "\n", std::to_string(usable_cores())});
+  for (auto const& each : models) { all += '\n' + each; }
+  return all;
+}
+
+/// Prints the commits $1 and those after it until $2, the oldest first. All that it prints is read,
+/// so git's warnings and signatures are left out.
+inline constexpr auto list_commits = R"sh(exec 2> /dev/null
+fail() { echo "$1"; exit 1; }
 commit() { git rev-parse --verify --quiet "$2^{commit}" || fail "$1: '$2' names no commit here (a shallow clone lacks most)"; }
 good=$(commit GOOD "$1") || fail "$good"
 bad=$(commit BAD "$2") || fail "$bad"
 [ "$good" != "$bad" ] || fail "GOOD and BAD are one commit, $good"
 [ "$(git merge-base "$good" "$bad")" = "$good" ] ||
   fail "GOOD $1 is no ancestor of BAD $2: name the older commit first, and both of one line"
-git log -1 --format='%H %s' "$good"
-git log --first-parent --reverse --format='%H %s' "$good..$bad"
+git log --no-show-signature -1 --format='%H %s' "$good"
+git log --no-show-signature --first-parent --reverse --format='%H %s' "$good..$bad"
 )sh";
 
 /// The folder of git, which all worktrees share.
@@ -114,7 +137,11 @@ class repository {
       write_atomically(done, end.success() ? machine_code(place, commits_[index].hash) : failure);
     }
     auto const code = bytes_of(done);
-    if (code == failure) { return {failure + ", see " + fs::proximate(log).string(), {}}; }
+    if (code == failure) {
+      return {concat({failure, ", see ", fs::proximate(log).string(), " (remove ",
+                      fs::proximate(done).string(), " to build it again)"}),
+              {}};
+    }
     return {{}, code};
   }
 

@@ -22,8 +22,10 @@ inline process_end run_logged(std::vector<std::string> const& words, std::string
                                output};
   all.insert(all.end(), words.begin(), words.end());
   child_process running{all};
-  while (!cli::detail::was_interrupted()) {
-    if (auto const end = running.wait_for(std::chrono::milliseconds{200})) { return *end; }
+  while (true) {
+    auto const end = running.wait_for(std::chrono::milliseconds{200});
+    if (cli::detail::was_interrupted()) { break; }  // the end may be that of the same signal
+    if (end) { return *end; }
   }
   ::kill(running.pid(), SIGINT);  // assay_compare ends its own children
   running.wait_for(std::chrono::seconds{5});

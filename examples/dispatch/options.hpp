@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <vector>
 

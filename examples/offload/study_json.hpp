@@ -7,10 +7,6 @@
 
 #include <assay/report/json_values.hpp>
 
-#include <cstddef>
-#include <string>
-#include <utility>
-
 namespace assay::examples {
 
 /// The knots of each path, the links of the device, and for each kind of calls the crossovers and

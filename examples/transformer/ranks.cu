@@ -21,11 +21,9 @@
 #include <cstdint>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace nn = assay::nn;

@@ -21,7 +21,6 @@
 #include <optional>
 #include <random>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace nn = assay::nn;

@@ -15,9 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
-#include <string>
 #include <type_traits>
-#include <utility>
 
 namespace assay::kernel {
 

@@ -7,8 +7,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstdint>
-
 namespace assay::workloads {
 
 /// C[m, n] = A[m, k] x B[k, n].

@@ -13,7 +13,6 @@
 #include <assay/workload/array_workload.cuh>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 

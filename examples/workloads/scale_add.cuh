@@ -12,7 +12,6 @@
 #include <assay/workload/element_wise.cuh>
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 

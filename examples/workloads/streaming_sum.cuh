@@ -12,7 +12,6 @@
 #include <assay/core/stream.hpp>
 #include <assay/workload/array_workload.cuh>
 
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 

@@ -14,7 +14,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <utility>
 
 namespace assay {
 namespace verify_detail {

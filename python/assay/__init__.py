@@ -13,9 +13,11 @@
 """
 from __future__ import annotations
 
+import collections.abc
 import html
 import inspect
 import json
+import operator
 import re
 import sys
 import types
@@ -228,17 +230,18 @@ def _place(on: Optional[str], device: Optional[int], callables: Sequence[Callabl
                                                  takes_stream))
     if not on_device:
         return False, 0, _HostStreams()
-    number = device if device is not None else current or 0
+    number = _whole("device", device) if device is not None else current or 0
     return True, number, _Streams(number)
 
 
 def _pairs(arguments: tuple) -> list[tuple[str, Callable]]:
     """Names and callables in turn, or one dictionary of them."""
     if len(arguments) == 1 and isinstance(arguments[0], dict):
-        return list(arguments[0].items())
-    if len(arguments) % 2:
+        pairs = list(arguments[0].items())
+    elif len(arguments) % 2:
         raise TypeError("names and callables in turn: \"a\", f, \"b\", g")
-    pairs = list(zip(arguments[::2], arguments[1::2]))
+    else:
+        pairs = list(zip(arguments[::2], arguments[1::2]))
     for name, _ in pairs:
         if not isinstance(name, str):
             raise TypeError(f"names and callables in turn: {name!r} is no name")
@@ -253,7 +256,7 @@ def _run(function, arguments, on, device, progress, options):
     if isinstance(options.get("seed"), str):  # as a result has it: JSON has no whole number of 64 bits
         options["seed"] = int(options["seed"])
     with streams as enter:
-        return function(described, _describe_work, on_device, number, enter, options, shows)
+        return function(described, _describe_work, on_device, number, enter, options, bool(shows))
 
 
 def compare_all(*arguments, on: Optional[str] = None, device: Optional[int] = None,
@@ -295,20 +298,40 @@ def verify(factory: Callable, on: Optional[str] = None, device: Optional[int] = 
     extents = len(_parameters(factory)) - 1
     if not 0 <= extents <= 4:
         raise TypeError("verify takes a factory: a function of assay.Setup and of up to four extents")
-    as_list = lambda of: [of] if isinstance(of, int) else list(of)
-    rules = {name: as_list(each) for name, each in
+    rules = {name: _wholes(name, each) for name, each in
              (("multiple_of", multiple_of), ("at_least", at_least), ("at_most", at_most))
              if each is not None}
-    if as_list(only):
-        rules["only"] = [as_list(each) for each in as_list(only)]
+    if sizes := [_wholes("only", each) for each in _listed(only)]:
+        rules["only"] = sizes
     on_device, number, streams = _place(on, device, [])
     with streams as enter:
         return Verification(_assay.verify(factory, _describe_work, extents, on_device, number, enter,
-                                          seed, rules, concurrent, max_seconds, max_call_seconds))
+                                          _whole("seed", seed), rules, bool(concurrent), float(max_seconds),
+                                          float(max_call_seconds)))
+
+
+def _listed(of) -> list:
+    return list(of) if isinstance(of, collections.abc.Iterable) else [of]
+
+
+def _whole(what: str, of) -> int:
+    """A whole number of 0 or more, of Python or of NumPy."""
+    try:
+        number = operator.index(of)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise TypeError(f"{what}={of!r}: a whole number of 0 or more is needed")
+    return number
+
+
+def _wholes(what: str, of) -> list[int]:
+    """One whole number, or several."""
+    return [_whole(what, each) for each in _listed(of)]
 
 
 def _shape(of) -> list[int]:
-    return [of] if isinstance(of, int) else list(of)
+    return _wholes("shape", of)
 
 
 def _add_declarations() -> None:

@@ -86,6 +86,11 @@ class Compare(unittest.TestCase):
                 (lambda: assay.compare("a", f, "b", f, on="tpu"), ValueError, "on='tpu'"),
                 (lambda: assay.compare_all("a", f, "b"), TypeError, "in turn"),
                 (lambda: assay.compare_all(f, "a"), TypeError, "is no name"),
+                (lambda: assay.compare_all({1: f, "a": f}), TypeError, "1 is no name"),
+                (lambda: assay.compare("a", f, "b", f, device="cuda:0"), TypeError, "device='cuda:0': a whole number"),
+                (lambda: assay.verify(scale_by_n, seed=-1), TypeError, "seed=-1: a whole number"),
+                (lambda: assay.verify(scale_by_n, at_least=-1), TypeError, "at_least=-1: a whole number"),
+                (lambda: assay.verify(scale_by_n, only="ab"), TypeError, "only='a': a whole number"),
                 (lambda: assay.verify(lambda: 0), TypeError, "verify takes a factory")):
             with self.subTest(text), self.assertRaises((error, RuntimeError)) as caught:
                 call()
@@ -107,6 +112,25 @@ class Compare(unittest.TestCase):
                 assay.compare("a", lambda: None, "b", each)
         found = assay.compare("a", lambda make: lambda: None, "b", lambda make: yields)
         self.assertIn("the work that a factory returned has a `yield`", found.failure)
+
+    def test_calls_that_return_work_to_be_run_later_have_no_verdict(self):
+        def yields():
+            yield 1
+        for call, kind in ((lambda: map(str, range(9)), "a map"), (lambda: zip(), "a zip"), (yields, "a generator"),
+                           (lambda: filter(None, ()), "a filter")):
+            with self.subTest(kind):
+                found = assay.compare("a", lambda: None, "b", lambda: call())
+                self.assertEqual(found.verdict, "UNPROVEN")
+                self.assertIn(f"a call returned {kind}, whose work nobody runs", found.failure)
+
+    def test_an_exception_whose_text_cannot_be_had_is_named(self):
+        class Mute(Exception):
+            def __str__(self):
+                raise ValueError
+        for error, text in ((Mute(), "Mute: its text"), (ValueError("\udc80x"), "ValueError: \\udc80x")):
+            def fails():
+                raise error
+            self.assertIn(text, assay.compare("a", lambda: None, "b", fails).failure)
 
     def test_work_on_streams_needs_a_device(self):
         found = None
@@ -157,6 +181,21 @@ class Verify(unittest.TestCase):
         self.assertTrue(assay.verify(of, multiple_of=[1, 8], at_least=1, at_most=64))
         self.assertTrue(all(columns % 8 == 0 and 1 <= rows <= 64 for rows, columns in seen))
         self.assertTrue(assay.verify(lambda make, n: scale(make, n), only=3))
+        self.assertTrue(assay.verify(lambda make, n: scale(make, numpy.int64(n)), only=numpy.int64(3)))
+
+    def test_shapes_are_whole_numbers_that_64_bits_count(self):
+        for shape, text in ((-1, "shape=-1"), (2.0, "shape=2.0"), ((2**62 + 1, 4), "more elements than 64 bits count")):
+            found = assay.compare("a", lambda make: make.output(shape), "b", sums)
+            self.assertIn(text, found.failure)
+
+    def test_right_values_are_those_that_a_type_has(self):
+        for right, dtype, text in ((256, "uint8", "256 is no uint8"), (0.5, "int32", "0.5 is no int32"),
+                                   (numpy.nan, "int64", "nan is no int64"), (-1, "uint32", "-1 is no uint32")):
+            def of(make, n):
+                y = make.output(n, dtype)
+                make.expect(y, numpy.full(n, right))
+                return lambda: y.numpy().fill(0)
+            self.assertIn(f"right values: {text}", assay.verify(of, only=[3]).failure)
 
     def test_types_scalars_and_rules_of_sums(self):
         def saxpy(make, n):

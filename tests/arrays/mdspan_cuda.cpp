@@ -12,8 +12,6 @@
 #include <cuda/std/span>
 
 #include <cstddef>
-#include <memory>
-#include <stdexcept>
 #include <type_traits>
 
 using namespace assay;

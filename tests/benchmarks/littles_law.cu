@@ -2,9 +2,7 @@
 #include "catch.hpp"
 #include "support/littles_law.cuh"
 
-#include <cstddef>
 #include <set>
-#include <vector>
 
 using namespace assay;
 

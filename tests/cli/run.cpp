@@ -18,6 +18,7 @@
 #include <assay/report/markdown.hpp>
 #include <assay/report/text.hpp>
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +27,6 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <sstream>
@@ -619,13 +619,34 @@ TEST_CASE("without parameters, an experiment compares its callables as they are"
   CHECK_THAT(what.out, (contains("b is slower than a") || contains(" times as long as a")));
 }
 
-TEST_CASE("Ctrl-C in a sweep keeps the cells that are finished") {
+TEST_CASE("a file beyond ulimit -f is a failure, and the report is printed") {
+  folder const here;
+  ::rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  auto few = before;
+  few.rlim_cur = 512;
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &few) == 0);
+  auto const what = test::outcome_of(
+      {"--quick", "--json", here / "r.json"}, [](int argc, auto argv, auto& out, auto& err) {
+        return cli::detail::experiment_of("a", chain<float>(100), "b", chain<float>(1000))
+            .run(argc, argv, "A question?", out, err);
+      });
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK(what.code == cli::failed);
+  CHECK_THAT(what.out, (contains("b is slower than a") || contains(" times as long as a")));
+  CHECK_THAT(what.err, contains("r.json: File too large"));
+}
+
+TEST_CASE("Ctrl-C and kill in a sweep keep the cells that are finished") {
+  int const signal = GENERATE(SIGINT, SIGTERM, SIGHUP);
   folder const here;
   std::vector<std::string> const words{"--quick", "--json", here / "r.json"};
   bool raised = false;
   auto const make = [&](point const& at) {
-    return [work = chain<float>(1000), raises = at["n"] == 2, &raised] {
-      if (raises && !std::exchange(raised, true)) { std::raise(SIGINT); }
+    return [work = chain<float>(1000), raises = at["n"] == 2, signal, &raised] {
+      if (raises && !std::exchange(raised, true)) {
+        for (int i = 0; i < 2; ++i) { std::raise(signal); }  // as `timeout` does
+      }
       return work();
     };
   };

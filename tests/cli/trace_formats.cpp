@@ -21,7 +21,6 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 using namespace assay::test::golden;

@@ -12,7 +12,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>

@@ -5,8 +5,6 @@
 #include <assay/workload/null_cast.hpp>
 
 #include <sstream>
-#include <string>
-#include <vector>
 
 using namespace assay;
 using assay::test::contains;

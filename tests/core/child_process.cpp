@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "catch.hpp"
@@ -100,6 +99,9 @@ TEST_CASE("a child does not inherit that signals are ignored or blocked") {
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   auto const end = end_of("kill -TERM $$");
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  auto const limit_handler = ::signal(SIGXFSZ, SIG_IGN);
+  CHECK(end_of("kill -XFSZ $$").text() == "ended by signal 25 (File size limit exceeded)");
+  ::signal(SIGXFSZ, limit_handler);
   ::signal(SIGTERM, handler);
   CHECK(end.text() == "ended by signal 15 (Terminated)");
 }

@@ -17,7 +17,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
-#include <sstream>
 #include <thread>
 
 using namespace assay;

@@ -18,7 +18,6 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 using namespace assay;
 using assay::test::contains;

@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
-#include <vector>
 
 using namespace assay;
 using trace::model;

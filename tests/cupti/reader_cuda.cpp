@@ -10,9 +10,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <limits>
-#include <map>
-#include <string>
 #include <vector>
 
 using namespace assay::trace;

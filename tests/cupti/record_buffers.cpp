@@ -7,7 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <numeric>
 #include <thread>
 #include <vector>
 

@@ -22,7 +22,6 @@
 #include <assay/workload/vector_add.cuh>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <map>

@@ -12,9 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
-#include <limits>
 #include <new>
-#include <string>
 #include <vector>
 
 using namespace assay;

@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cstddef>
 #include <stdexcept>
-#include <string_view>
 
 namespace assay::test {
 

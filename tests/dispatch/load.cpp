@@ -7,15 +7,11 @@
 #include <assay/stats/random_source.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <iostream>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 using namespace assay;
 using dispatch::costs;

@@ -15,7 +15,6 @@
 #include <chrono>
 #include <cstddef>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>

@@ -10,8 +10,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -186,8 +184,8 @@ TEST_CASE("two builds of a benchmark of nvbench are judged state by state") {
   if (compare.empty()) { return; }
   builds const here;
   fs::create_directory(here / "nv");
-  for (auto const* build :
-       {"old", "new", "slow", "fewer", "skips", "reversed", "null", "future", "broken"}) {
+  for (auto const* build : {"old", "new", "slow", "fewer", "skips", "reversed", "null", "future",
+                            "broken", "strays", "elsewhere", "host"}) {
     fs::create_symlink(ASSAY_NVBENCH_PROGRAM, here / "nv" / build);
   }
   auto const run = [&](std::string const& arguments) {
@@ -215,6 +213,23 @@ TEST_CASE("two builds of a benchmark of nvbench are judged state by state") {
              contains("copy N=16: EQUIVALENT") && contains("copy N=32: EQUIVALENT"));
   CHECK_THAT(run("./old ./null").err, contains("./null skips it: no isolated launch timed"));
   CHECK(run("./old ./new --list --axis 'N[pow2]=7' --benchmark other").out == "other N=128\n");
+  CHECK(run("./old ./new --list --axis 'N[pow2]=7' --benchmark \"$(printf 'a\\033b')\"").out ==
+        "a\xE2\x90\x9B"
+        "b N=128\n");  // a visible symbol, and no control character
+  // What is not the same work has no verdict: another state, another device, another way of timing.
+  auto const strays = run("./old ./strays");
+  CHECK(strays.code == 4);
+  CHECK_THAT(strays.out,
+             contains("it measured 'copy device=0 N=64' where 'copy device=0 N[pow2]=4'"));
+  CHECK_THAT(run("./old ./elsewhere").err,
+             contains("not compared: copy device=0 N=16: only ./old has it") &&
+                 contains("not compared: copy device=1 N=16: only ./elsewhere has it"));
+  for (std::string const programs : {"./old ./host", "./host ./old"}) {
+    auto const host = run(programs);
+    CHECK(host.code == 2);
+    CHECK_THAT(host.err, contains("copy N=32: ./host times it on the host alone"));
+  }
+  CHECK_THAT(run("./host ./host").out, contains("copy N=32: EQUIVALENT") && contains("wall clock"));
   auto const one =
       run("./old ./slow --case 'copy N=32' --clock wall --nvbench-options '--timeout 9'");
   CHECK_THAT(one.out, contains("copy N=32: ./slow against ./old") && contains("wall clock") &&

@@ -2,7 +2,8 @@
 // A program with the command line and the files of one that was built with nvbench, and without a
 // GPU. What it does depends on its name: "slow" takes 5 % longer, "fewer" lacks a state, "skips"
 // skips one, "reversed" writes its states from last to first, "null" writes null for a time,
-// "future" a version that is not known, and "broken" no JSON.
+// "future" a version that is not known, and "broken" no JSON. "strays" measures another state than
+// was selected, "elsewhere" runs on another device, and "host" times nothing on a device.
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -33,7 +34,7 @@ json number(char const* tag, double value) {
 json state(std::string const& program, int exponent, std::filesystem::path const& file, int index) {
   auto const n = std::to_string(1 << exponent);
   json made{{"name", "Device=0 N=2^" + std::to_string(exponent)},
-            {"device", 0},
+            {"device", program == "elsewhere" ? 1 : 0},
             {"axis_values", {{{"name", "N"}, {"type", "int64"}, {"value", n}}}}};
   if (program == "skips" && exponent == 5) {
     made.update({{"is_skipped", true}, {"skip_reason", "too small"}, {"summaries", nullptr}});
@@ -52,6 +53,9 @@ json state(std::string const& program, int exponent, std::filesystem::path const
                          {{{"name", "filename"}, {"type", "string"}, {"value", name}},
                           {{"name", "size"}, {"type", "int64"}, {"value", "10"}}}}}};
   made["is_skipped"] = false;
+  if (program == "host") {
+    made["summaries"] = {number("nv/cpu_only/time/cpu/mean", seconds + 0.01)};
+  }
   if (program == "null") { made["summaries"][0]["data"][0]["value"] = nullptr; }
   return made;
 }
@@ -60,6 +64,7 @@ json benchmark(std::string const& program, selection const& of, std::filesystem:
   std::vector<int> exponents{4, 5};
   if (program == "fewer") { exponents = {4}; }
   for (auto const& [name, value] : of.axes) { exponents = {std::stoi(value)}; }
+  if (program == "strays" && !of.axes.empty()) { exponents = {6}; }
   json values;
   json states;
   for (int const each : exponents) {

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <set>
-#include <string>
 #include <thread>
 #include <vector>
 

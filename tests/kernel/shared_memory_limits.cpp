@@ -3,10 +3,8 @@
 
 #include <assay/kernel/shared_memory_limits.hpp>
 
-#include <atomic>
 #include <stdexcept>
 #include <thread>
-#include <vector>
 
 using assay::kernel::shared_memory_limits;
 

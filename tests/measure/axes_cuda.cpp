@@ -92,15 +92,21 @@ TEST_CASE("describe() names the fields of memory policies", "[axes]") {
         "mr::pool{10 GiB, mapped=false}");
   CHECK(describe(mr::pool{.max_bytes = 2_GiB, .trust_handles = true, .mapped = false}) ==
         "mr::pool{0 bytes, max_bytes=2 GiB, trust_handles, mapped=false}");
+  CHECK(describe(mr::async{.initial_bytes = 1_GiB}) == "mr::async{1 GiB}");
   CHECK(describe(mr::async{.release_threshold_bytes = 0}) ==
         "mr::async{release_threshold_bytes=0 bytes}");
   CHECK(describe(mr::managed{}) == "mr::managed");
   CHECK(describe(mr::managed{1_GiB}) == "mr::managed{1 GiB}");
+  CHECK(describe(mr::cuda_malloc{}) == "mr::cuda_malloc");
+  CHECK(describe(mr::counted{mr::pool{1_MiB}}) == "mr::counted{mr::pool{1 MiB}}");
 }
 
 TEST_CASE("describe() shows each field of a transfer", "[axes]") {
   require_each_field_told<2>(transfer::staged{});
   require_each_field_told<2>(transfer::overlapped{});
+  CHECK(describe(transfer::pinned{}) == "transfer::pinned");
+  CHECK(describe(transfer::staged{.threads = 6, .buffer_bytes = 8192}) ==
+        "transfer::staged{threads=6, buffer_bytes=8192}");
   CHECK(describe(transfer::overlapped{3, 2}) == "transfer::overlapped{chunks=3, streams=2}");
 }
 

@@ -4,13 +4,11 @@
 /// verdict.
 #include <assay/measure/procedure.hpp>
 
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "catch.hpp"

@@ -20,7 +20,6 @@
 #include <new>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace {
 

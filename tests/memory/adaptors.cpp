@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
-#include <limits>
 #include <new>
 #include <sstream>
 #include <stdexcept>

@@ -9,8 +9,6 @@
 
 #include <cstdint>
 #include <random>
-#include <set>
-#include <type_traits>
 #include <vector>
 
 namespace assay::test {

@@ -8,6 +8,7 @@
 #include <assay/memory/managed.hpp>
 #include <assay/memory/pinned.hpp>
 #include <assay/pool/pool.hpp>
+#include <assay/pool/slab_heap.hpp>
 
 using namespace assay;
 using namespace assay::literals;
@@ -39,16 +40,9 @@ TEST_CASE("a pool that cannot fit names both sizes") {
           mr::pool{.initial_bytes = 4_GiB, .max_bytes = 2_GiB}.require_fit(8_GiB, card);
         }) == "mr::pool: initial_bytes 4 GiB is more than max_bytes 2 GiB");
   CHECK_NOTHROW(mr::pool{8_GiB}.require_fit(8_GiB, card));
-}
-
-TEST_CASE("device policies say what they are") {
-  CHECK(describe(mr::pool{10_GiB}) == "mr::pool{10 GiB}");
-  CHECK(describe(mr::async{}) == "mr::async");
-  CHECK(describe(mr::async{.initial_bytes = 1_GiB}) == "mr::async{1 GiB}");
-  CHECK(describe(mr::counted{mr::pool{1_MiB}}) == "mr::counted{mr::pool{1 MiB}}");
-  CHECK(describe(mr::cuda_malloc{}) == "mr::cuda_malloc");
-  CHECK(mr::pool{1_GiB} == mr::pool{1_GiB});
-  CHECK(mr::pool{1_GiB} != mr::pool{2_GiB});
+  CHECK(test::message_of([&] { mr::pool{.max_bytes = 10}.require_fit(8_GiB, card); }) ==
+        "mr::pool: max_bytes 10 bytes is less than a page of 2 MiB: a pool reserves whole pages");
+  CHECK_NOTHROW(mr::pool{.max_bytes = mr::slab_heap::page_bytes}.require_fit(8_GiB, card));
 }
 
 TEST_CASE("a device that is not there is named") {

@@ -10,7 +10,6 @@
 #include <assay/nn/product.hpp>
 #include <assay/nn/rope.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <span>
 #include <vector>

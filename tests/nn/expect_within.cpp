@@ -4,7 +4,6 @@
 #include "catch.hpp"
 
 #include <cmath>
-#include <string>
 
 using namespace assay;
 using test::contains;

@@ -305,3 +305,18 @@ TEST_CASE("fused attention refuses shapes and strides", "[nn]") {
   CHECK_THAT(message(shape, {array.get(), 132}), contains("k has a stride of 132 elements"));
   CHECK_THAT(message(shape, {array.get() + 1, 128}), contains("aligned to 16 bytes"));
 }
+
+TEST_CASE("the gradient of fused attention refuses a scratch that is too small", "[nn]") {
+  stream const on{on::device{0}};
+  nn::attention_shape const shape{.batch = 1, .context = 4, .heads = 2, .head_size = 64};
+  examples::device_array<bfloat16> const array{4 * 128};
+  nn::head_rows<bfloat16> const rows{array.get(), 128};
+  examples::device_array<float> const numbers{8};
+  std::span const some{numbers.get(), 8};
+  CHECK_THAT(message_of([&] {
+               enqueue(on, nn::fused_attention_gradient{shape}, rows, rows, rows, rows, some, rows,
+                       rows, rows, rows, some);
+             }),
+             contains("2048 bytes of scratch are needed, and there are 32: lower the batch"));
+  on.synchronize();
+}

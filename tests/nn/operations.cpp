@@ -17,7 +17,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 using namespace assay;
@@ -373,7 +372,7 @@ TEST_CASE("costs of operations, counted by hand for 3 rows of 5", "[nn]") {
       {nn::masked_softmax_gradient{2, 3}.cost(0.5), 18, 9, 72},
       {nn::swiglu_gradient{3, 5}.cost(0.5), 22.5, 15, 180},
       {nn::cross_entropy{3, 5}.cost(0.5), 7.5 + 3, 7.5 + 3, 90},
-      {nn::adamw_update{{}, 15}.cost(0.5), 60, 45 + 7.5, 210},
+      {nn::adamw_update{{}, 15}.cost(0.5), 60, 45, 210},
       {nn::linear{3, 5, 7}.weight_gradient().cost(0.5), 18, 35, 210},
   };
   for (auto const& each : rows) {

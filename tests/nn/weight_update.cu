@@ -7,6 +7,7 @@
 #include "catch.hpp"
 #include "device_array.hpp"
 #include "nn/expect_within.hpp"
+#include "nn/stored_weights.hpp"
 #include "small_sizes.hpp"
 
 #include <assay/core/random.hpp>
@@ -78,21 +79,6 @@ struct expected_update {
   }
 };
 
-/// That a copy is the rounding of the weights on the device.
-template <class T>
-void expect_rounded(setup& make, array_view<T> copy, array_view<float> weights) {
-  make.expect_that(copy, [weights](std::span<T const> got) -> std::optional<std::string> {
-    std::vector<float> found(weights.size());
-    check(
-        cudaMemcpy(found.data(), weights.data(), found.size() * sizeof(float), cudaMemcpyDefault));
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (got[i].bits == bfloat16{found[i]}.bits) { continue; }
-      return "copy " + std::to_string(i) + " is not the rounding of " + std::to_string(found[i]);
-    }
-    return {};
-  });
-}
-
 /// Updates of several weights in one call, verified at numbers of tokens.
 template <class T>
 void require_updates(std::vector<in_and_out> const& shapes, nn::adamw const& settings,
@@ -109,23 +95,18 @@ void require_updates(std::vector<in_and_out> const& shapes, nn::adamw const& set
       nn::weight_update const op{{rows, in, out}, settings, step};
       auto const n = op.count();
       auto const dy = each.template random<T>(rows * out), x = each.template random<T>(rows * in);
-      auto const w = each.template inout<float>(n), m = each.template inout<float>(n);
+      test::stored_weights<T> const w{each, n};
+      auto const m = each.template inout<float>(n);
       auto const v = each.template inout<float>(n, {0, 1});
       auto const scratch = each.template scratch<float>(n);
-      expected_update right{wide(m), wide(v), wide(w)};
+      expected_update right{wide(m), wide(v), w.before()};
       right.apply(op, wide(dy), wide(x));
       test::expect_within(make, m, right.first, right.of_first);
       test::expect_within(make, v, right.second, right.of_second);
-      test::expect_within(make, w, right.weights, right.of_weights);
-      std::span<T> copy{};
-      if constexpr (std::is_same_v<T, bfloat16>) {
-        auto const made = each.template output<T>(n);
-        expect_rounded(make, made, w);
-        copy = span_of(made);
-      }
+      w.expect(make, right.weights, right.of_weights);
       ops->all.push_back(op);
       arrays->push_back(
-          {span_of(dy), span_of(x), span_of(scratch), span_of(w), span_of(m), span_of(v), copy});
+          {span_of(dy), span_of(x), span_of(scratch), w.span(), span_of(m), span_of(v)});
     }
     auto const kept = std::make_shared<std::vector<nn::adamw_factors>>(
         1, nn::adamw_factors{nn::adamw_update{settings, 1, step}});
@@ -175,8 +156,9 @@ namespace {
 struct device_weight {
   nn::weight_update op;
   examples::device_array<bfloat16> dy{op.layer.rows * op.layer.out}, x{op.layer.rows * op.layer.in},
-      copy{op.count()};
-  examples::device_array<float> weights{op.count()}, first{op.count()}, second{op.count()};
+      high{op.count()};
+  examples::device_array<std::uint16_t> low{op.count()};
+  examples::device_array<float> first{op.count()}, second{op.count()};
 
   explicit device_weight(nn::weight_update const& of, std::uint64_t seed) : op(of) {
     auto const put = [&](auto* to, std::size_t count, float least, std::uint64_t own) {
@@ -189,7 +171,8 @@ struct device_weight {
     };
     put(dy.get(), op.layer.rows * op.layer.out, -1, 1);
     put(x.get(), op.layer.rows * op.layer.in, -1, 2);
-    put(weights.get(), op.count(), -1, 3);
+    put(high.get(), op.count(), -1, 3);
+    check(cudaMemset(low.get(), 0x5A, op.count() * sizeof(std::uint16_t)));
     put(first.get(), op.count(), -1, 4);
     put(second.get(), op.count(), 0, 5);
   }
@@ -198,10 +181,9 @@ struct device_weight {
     return {{dy.get(), rows * op.layer.out},
             {x.get(), rows * op.layer.in},
             {},
-            {weights.get(), n},
+            {{high.get(), n}, {low.get(), n}},
             {first.get(), n},
-            {second.get(), n},
-            {copy.get(), n}};
+            {second.get(), n}};
   }
   template <class T>
   static std::vector<T> on_host(examples::device_array<T> const& from, std::size_t count) {
@@ -210,8 +192,13 @@ struct device_weight {
     return to;
   }
   numbers state() const {
+    auto const upper = on_host(high, op.count());
+    auto const lower = on_host(low, op.count());
     numbers all;
-    for (auto const* each : {&weights, &first, &second}) {
+    for (std::size_t i = 0; i < op.count(); ++i) {
+      all.push_back(static_cast<float>(nn::float_halves{upper[i], lower[i]}));
+    }
+    for (auto const* each : {&first, &second}) {
       auto const part = on_host(*each, op.count());
       all.insert(all.end(), part.begin(), part.end());
     }

@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>

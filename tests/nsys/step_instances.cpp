@@ -7,7 +7,6 @@
 #include <assay/nsys/step_instances.hpp>
 
 #include <cstddef>
-#include <cstdint>
 
 using namespace assay::test::golden;
 

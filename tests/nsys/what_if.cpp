@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <random>
 #include <string>
-#include <vector>
 
 using namespace assay::test::golden;
 

@@ -5,6 +5,7 @@
 
 #include <assay/page/page.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -117,6 +118,14 @@ TEST_CASE("a choice follows from verdicts in a chain") {
   auto all = star({{verdict::slower, {1.2, 1.15, 1.25}}, {verdict::inconclusive, {1, 0.5, 2}}});
   all.findings[1] = test::found("c against b", verdict::slower, {1.3, 1.25, 1.35}, {0, -1, 1});
   CHECK_THAT(first_line(all), contains("Choose a: 16.7 % less time than b"));
+
+  // The first contrast is of two variants that only a later one connects with the others.
+  auto later = star({{verdict::slower, {1.2, 1.15, 1.25}},
+                     {verdict::faster, {0.9, 0.85, 0.95}},
+                     {verdict::faster, {0.8, 0.75, 0.85}}});
+  later.findings[2].weights = {0, 0, -1, 1};
+  std::ranges::reverse(later.findings);
+  CHECK_THAT(first_line(later), contains("Choose d: 20.0 % less time than c"));
 }
 
 TEST_CASE("a sweep has the winner of each size, and the sizes where it changes") {

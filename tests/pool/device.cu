@@ -11,7 +11,6 @@
 #include <assay/memory/managed.hpp>
 #include <assay/pool/pool_definitions.hpp>
 
-#include <cstdint>
 #include <optional>
 #include <thread>
 #include <utility>

@@ -22,7 +22,6 @@
 #include <chrono>
 #include <functional>
 #include <optional>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>

@@ -11,7 +11,6 @@
 #include <assay/core/units.hpp>
 #include <assay/pool/pool_core.hpp>
 
-#include <map>
 #include <utility>
 
 using namespace assay;

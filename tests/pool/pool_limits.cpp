@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <random>
 #include <vector>
 

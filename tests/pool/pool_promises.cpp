@@ -15,9 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
-#include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 

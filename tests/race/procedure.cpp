@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <new>

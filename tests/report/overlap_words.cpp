@@ -6,7 +6,6 @@
 #include <assay/report/overlap_words.hpp>
 
 #include <string>
-#include <vector>
 
 using namespace assay;
 using namespace assay::test::golden;

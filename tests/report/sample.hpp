@@ -5,7 +5,6 @@
 
 #include <assay/measure/comparison.hpp>
 
-#include <limits>
 #include <string>
 #include <utility>
 

@@ -14,9 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace assay::test {
 

@@ -13,7 +13,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <string>
 #include <vector>
 
 using namespace assay;

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "catch.hpp"

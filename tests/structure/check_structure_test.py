@@ -14,7 +14,7 @@ START = SPDX + "/// @file\n/// One sentence.\n#pragma once\n"
 FIRST = START + "#include <assay/core/requirements.hpp>\n"
 GOOD = {
     "include/assay/core/requirements.hpp": START + "#if __cplusplus < 202002L\n#error \"C++20\"\n#endif\n",
-    "include/assay/core/low.hpp": FIRST + "#include <vector>\n/// A thing.\nstruct low {};\n",
+    "include/assay/core/low.hpp": FIRST + "#include <vector>\n/// A thing.\nstruct low : std::vector<int> {};\n",
     "include/assay/core/device.hpp": FIRST + "#include <cuda_runtime_api.h>\n",
     "include/assay/core/platform.hpp": FIRST + "#if __has_include(<nvtx3/nvToolsExt.h>)\n"
                                              "#include <cuda_runtime.h>\n#endif\n",
@@ -23,7 +23,8 @@ GOOD = {
     "include/assay/pool/pool.hpp": START + "#include <assay/memory/async.hpp>\n",
     "include/assay/submit/graph.hpp": START + "#include <assay/memory/concepts.hpp>\n",
     "include/assay/workload/cast.cuh": START + "#include <assay/memory/async.hpp>\n"
-                                               "template <class T>\n__global__ void cast(T* x) {\n  *x = 0;\n}\n",
+                                               "template <class T>\n__global__ void cast(T* x) {\n  *x = 0;\n}\n"
+        "template <int Size, unsigned Count>\n__device__ int f(float (&x)[Count]) {\n  return Size;\n}\n",
     "include/assay/host/own.hpp": FIRST + "namespace detail {\nstruct one {\n};\nstruct two {};\n"
                                           "}  // namespace detail\n",
     "include/assay/trace/model.hpp": START + "#include <assay/core/low.hpp>\n"
@@ -80,6 +81,8 @@ BROKEN = [
     (LOW, "#include <iosfwd>\ninline void f(std::ostream& out) { out << 1; }\n", "needs #include <ostream>"),
     (LOW, "inline uint8_t f() { return {}; }\n", "uint8_t needs #include <cstdint>"),
     (LOW, "inline auto f() { return std::barrier{1}; }\n", "std::barrier is of no header in STANDARD"),
+    (LOW, "#include <string>\ninline int f() { return 1; }\n", "no name of <string> is used"),
+    (CAST, "template <int Size, int Count>\n__device__ void f(float (&x)[2][Count * 2]) {}\n", "Count is an extent"),
     ("include/assay/core/alone.hpp", START, "includes assay/core/requirements.hpp"),
     ("include/assay/core/empty.hpp", "#pragma once\n", "SPDX"),
     ("include/assay/core/empty.hpp", SPDX + "#pragma once\n", "/// @file"),

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 namespace assay::test {
 

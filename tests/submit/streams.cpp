@@ -7,8 +7,6 @@
 #include <assay/submit/threaded.hpp>
 
 #include <algorithm>
-#include <atomic>
-#include <concepts>
 #include <cstddef>
 #include <mutex>
 #include <new>

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -9,11 +9,9 @@
 #include <assay/trace/model.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <string>
 #include <string_view>
 
 namespace assay::test {

@@ -8,7 +8,6 @@
 #include <assay/trace/step_operations.hpp>
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <random>
-#include <string>
 #include <utility>
 #include <vector>
 

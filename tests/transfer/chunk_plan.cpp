@@ -10,8 +10,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <numeric>
 #include <random>
+#include <vector>
 
 using namespace assay;
 using assay::test::contains;
@@ -42,6 +45,13 @@ TEST_CASE("chunks cover every element once and begin at multiples", "[transfer]"
   CHECK(transfer::equal_chunks(12, 1, 4) == std::vector<std::int64_t>{3, 3, 3, 3});
   CHECK(transfer::equal_chunks(10, 4, 8) == std::vector<std::int64_t>{4, 4, 2});
   CHECK(transfer::equal_chunks(0, 4, 8).empty());
+  CHECK(transfer::equal_chunks(3, 1, std::numeric_limits<int>::max()) ==
+        std::vector<std::int64_t>{1, 1, 1});
+  // A block that no sum with the elements holds is one block.
+  constexpr auto whole = std::numeric_limits<std::int64_t>::max();
+  CHECK(transfer::equal_chunks(12, whole, 8) == std::vector<std::int64_t>{12});
+  CHECK(plan_chunks({}, {.bytes_in = 48e6, .elements = 12'000'000, .granularity = whole}).chunks ==
+        std::vector<std::int64_t>{12'000'000});
 }
 
 TEST_CASE("chunks of large transfers begin at pages where their granularity allows", "[transfer]") {

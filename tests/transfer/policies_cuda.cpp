@@ -20,13 +20,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
 #include <fstream>
+#include <limits>
 #include <new>
 #include <numeric>
 #include <stdexcept>
@@ -329,6 +328,10 @@ TEST_CASE("jobs that make no sense are refused by name", "[transfer]") {
   };
   CHECK_THAT(refused([](auto& job) { job.elements = -1; }), test::contains("-1 elements"));
   CHECK_THAT(refused([](auto& job) { job.granularity = 0; }), test::contains("blocks of 0"));
+  for (double const seconds : {-1e-3, 1.0 / 0.0, 0.0 / 0.0}) {
+    CHECK_THAT(refused([&](auto& job) { job.compute_seconds = seconds; }),
+               test::contains("compute_seconds is ") && test::contains("0 (not known)"));
+  }
   CHECK_THAT(refused([](auto& job) { job.inputs[1].data = nullptr; }),
              test::contains("input 1 of 10 elements of 2 bytes has no address"));
   CHECK_THAT(refused([](auto& job) { job.outputs[0].element_bytes = 0; }),
@@ -517,6 +520,22 @@ TEST_CASE("a job without arrays has its kernel alone", "[transfer]") {
   CHECK(calls == 1);
 }
 
+TEST_CASE("a block of more elements than a job has is the whole job", "[transfer]") {
+  fake_device device{17};
+  for (int const chunks : {0, 8}) {
+    int calls = 0;
+    auto const count = [&](fake_stream, transfer::chunk const& part) {
+      calls += part.count == 1000;
+    };
+    auto engine = engine_on(device, transfer::overlapped{.chunks = chunks});
+    engine.run(device.caller(),
+               transfer::job{.elements = 1000,
+                             .granularity = std::numeric_limits<std::int64_t>::max(),
+                             .compute = count});
+    CHECK(calls == 1);
+  }
+}
+
 TEST_CASE("chunks have room in half of the free memory, or are smaller", "[transfer]") {
   fake_device device{14};
   constexpr std::int64_t count = 20'001;  // of 15 bytes
@@ -665,16 +684,6 @@ TEST_CASE("threads with an engine each do not disturb each other", "[transfer]")
   }
   for (auto const& each : wrong) { CHECK(each == ""); }
   CHECK(device.live_bytes == 0);
-}
-
-TEST_CASE("policies say what they are", "[transfer]") {
-  CHECK(describe(transfer::pinned{}) == "transfer::pinned");
-  CHECK(describe(transfer::staged{}) == "transfer::staged");
-  CHECK(describe(transfer::staged{.threads = 6, .buffer_bytes = 8192}) ==
-        "transfer::staged{threads=6, buffer_bytes=8192}");
-  CHECK(describe(transfer::overlapped{}) == "transfer::overlapped");
-  CHECK(describe(transfer::overlapped{.chunks = 8, .streams = 3}) ==
-        "transfer::overlapped{chunks=8, streams=3}");
 }
 
 TEST_CASE("jobs in unequal chunks are right with any number of slots", "[transfer]") {

@@ -17,8 +17,6 @@
 #include <assay/transfer/staged.hpp>
 #include <assay/workload/vector_add.cuh>
 
-#include <string>
-
 namespace {
 
 using namespace assay;

@@ -189,7 +189,6 @@ TEST_CASE("a plan has the bytes of each purpose", "[nn]") {
   CHECK(plan.moments == 2 * plan.weights);
   CHECK(plan.tokens == 256);  // of 4 (3 * 10 + 12) bytes
   CHECK(plan.constants == 2 * 256);
-  CHECK(plan.weight_copy == 0);
   // All parts are multiples of 256 bytes, or 64 elements: of 60, 10, 100, 150, 180, 200 elements.
   std::size_t const layer = 5 * 64 + 2 * 64 + 192 + 256 + 128 + 192;
   // Of 5 gains with 2 parts of 6 elements: 60.
@@ -198,9 +197,9 @@ TEST_CASE("a plan has the bytes of each purpose", "[nn]") {
   CHECK(plan.peak() == plan.weights * 4 + plan.activations + 3 * 256 + (std::size_t{32} << 20));
   // Parts of 60 and 10 elements are 256 bytes in bfloat16 too, all others have half of their bytes.
   nn::memory_plan const half{of, nn::choices{nn::bf16{}}};
-  CHECK(half.weight_copy ==
-        (2 * static_cast<std::size_t>(of.model.parameters()) + 255) / 256 * 256);
-  CHECK(half.weights == plan.weights);
+  CHECK(half.weights ==
+        2 * ((2 * static_cast<std::size_t>(of.model.parameters()) + 255) / 256 * 256));
+  CHECK(half.gradients == plan.weights);
   std::size_t const half_layer = 7 * 256 + 512 + 512 + 256 + 512;
   std::size_t const half_tail = 8 * 256 + 512 + 512 + 256 + 512 + 256 + 256 + 256 + 256;
   CHECK(half.activations == 2 * half_layer + half_tail);

@@ -206,12 +206,11 @@ std::vector<float> weights_after_steps(Optimiser const& optimiser, bool as_graph
 }
 
 template <class How>
-void check_plan(How const& how) {
+void check_plan(How const& how, nn::problem const& of = sized(80, 17)) {
   INFO("precision " << how.precision.name << ", projections " << how.projections.name);
   stream const where{place};
   auto const memory = open_memory();
   {
-    auto const of = sized(80, 17);
     nn::device_trainer run{of, where, memory, {}, 1, how};
     run.record();
     run.step(nn::markov_source{37, 5}.batch(0, of.batch, of.context));
@@ -241,6 +240,41 @@ TEST_CASE("the plan of memory is what a step takes, at once", "[nn]") {
   check_plan(nn::choices{});
   check_plan(packed_bf16{});
   check_plan(fused_bf16{});
+}
+
+TEST_CASE("fused attention whose terms take more than the usual workspace", "[nn]") {
+  if (test::small()) { return; }
+  nn::problem const of{
+      {.width = 128, .inner = 8, .layers = 1, .heads = 2, .vocabulary = 37}, 16'400, 3};
+  REQUIRE(nn::memory_plan{of, fused_bf16{}}.workspace > nn::memory_plan::workspace_bytes);
+  check_plan(fused_bf16{}, of);
+  stream const where{place};
+  auto const batch = nn::markov_source{37, 5}.batch(0, of.batch, of.context);
+  nn::device_trainer reference{of, where, open_memory()};
+  nn::device_trainer found{of, where, open_memory(), {}, 1, fused_bf16{}};
+  CHECK(found.loss_and_gradients(batch) / reference.loss_and_gradients(batch) ==
+        Approx(1).margin(loss_error_of<nn::bf16>()));
+  auto const wanted = reference.gradients();
+  auto const [apart, whole] =
+      difference(found.gradients(), std::vector<double>{wanted.begin(), wanted.end()});
+  CHECK(apart <= 2 * loss_error_of<nn::bf16>() * whole);
+}
+
+TEST_CASE("weights come back from a device bit by bit", "[nn]") {
+  stream const where{place};
+  auto const check_weights = [&](auto const& how) {
+    nn::device_trainer run{sized(64, 17), where, open_memory(), {}, 7, how};
+    auto weights = run.weights();
+    CHECK(weights == nn::initial_weights<float>(run.of().model, 7));
+    weights[0] = std::numeric_limits<float>::infinity();
+    weights[1] = std::numeric_limits<float>::denorm_min();
+    weights[2] = 1 + 0x1p-8F;  // as near to 1 as to the next number of bfloat16
+    weights[3] = -weights[2];
+    run.set_weights(weights);
+    CHECK(run.weights() == weights);
+  };
+  check_weights(nn::choices{});
+  check_weights(fused_bf16{});
 }
 
 TEST_CASE("a forward pass alone changes nothing", "[nn]") {

@@ -10,7 +10,6 @@
 #include <assay/world/world.hpp>
 
 #include <chrono>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>

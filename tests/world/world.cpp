@@ -206,6 +206,15 @@ TEST_CASE("a membership that cannot be", "[world]") {
   CHECK_THAT(message_of([] { (void)world::over(0, 0, 0, {}); }), contains("rank 0 of 0 ranks"));
   CHECK_THAT(message_of([] { (void)world::meet({.limit = std::chrono::seconds{0}}); }),
              contains("the limit of a world is 0"));
+  for (int const port : {-1, 0, 65536, 70000}) {
+    CHECK_THAT(message_of([&] {
+                 world::meet({.rank = 1, .ranks = 2, .host = "localhost", .port = port});
+               }),
+               contains("rank 0 of 2 ranks at 'localhost:" + std::to_string(port) +
+                        "': name its host, and a port from 1 to 65535"));
+  }
+  CHECK_THAT(message_of([] { (void)world::meet({.rank = 1, .ranks = 2, .port = 29400}); }),
+             contains("at ':29400': name its host"));
   CHECK_THAT(message_of([] { (void)world::meet({.token = "a\nb"}); }), contains("a line break"));
 }
 

@@ -25,6 +25,9 @@ struct element_errors {
   /// Notes an element, right or wrong.
   void add(std::size_t at, double by, double permitted, bool is_right) {
     if (is_right && !(by > share * permitted)) { return; }
+    note(at, by, permitted, is_right);
+  }
+  void note(std::size_t at, double by, double permitted, bool is_right) {
     double const part = by / permitted;
     double const now = is_right   ? std::min(part, 1.0)
                        : part > 1 ? part

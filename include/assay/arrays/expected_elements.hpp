@@ -200,9 +200,11 @@ class expected_elements final : public expectation {
   void require_right(part const& of, std::size_t first, std::size_t count,
                      checked_array const& in) const {
     auto const name = [&](std::size_t k) { return place_in(in.rows, first + k, in.name); };
+    bool const is_part = right_.of == right_values::form::part;
+    if (!is_part && (!is_floating(right_.wanted) || allowed_.nan)) { return; }
     for (std::size_t k = 0; k < count; ++k) {
       if (in.rows.is_padding(first + k)) { continue; }
-      if (right_.of == right_values::form::part) {
+      if (is_part) {
         if (of.errors[k] < 0) {
           throw no_right_value("setup.expect: the permitted error of " + name(k) + " is " +
                                detail::in_text(of.errors[k], 3) + ": at least 0 is needed");
@@ -305,11 +307,13 @@ class expected_elements final : public expectation {
                   std::size_t first, checked_array const& of) const {
     widen(right_.type, got, count, now.got.data());
     auto const bytes = bytes_of(right_.type);
+    // Poison is a NaN, and must not agree with an expected NaN.
+    auto const poison = is_floating(right_.type) ? of.poison : poison_byte{};
     with_members([&](auto is, auto should_be) {
       for (std::size_t k = 0; k < count; ++k) {
         if (of.rows.is_padding(first + k)) { continue; }
-        // Poison is a NaN, and must not agree with an expected NaN.
-        bool const unwritten = is_floating(right_.type) && is_poison(got + k * bytes, of.poison);
+        auto const* const at = got + k * bytes;
+        bool const unwritten = poison && *at == std::byte{*poison} && is_poison(at, poison);
         auto const value = now.got[k].*is;
         auto const wanted = now.wanted[k].*should_be;
         bool const right = !unwritten && accepts(value, wanted, now.errors[k]);

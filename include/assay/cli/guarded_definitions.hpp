@@ -10,6 +10,7 @@
 #include <assay/report/escape.hpp>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -80,6 +81,7 @@ ASSAY_INLINE int guarded(CLI::App& app, int argc, char const* const* argv,
     err << "error: " << report::printable(one_line(error)) << remedy << '\n';
     return code;
   };
+  std::signal(SIGXFSZ, SIG_IGN);  // beyond `ulimit -f` a write fails, and the report is printed
   try {
     declare();
     auto code = static_cast<int>(ok);

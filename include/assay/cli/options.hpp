@@ -8,6 +8,8 @@
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/options.hpp>
 
+#include <time.h>
+
 #include <csignal>
 #include <cstddef>
 #include <exception>
@@ -52,23 +54,43 @@ namespace detail {
 inline std::sig_atomic_t volatile interrupted = 0;
 inline bool was_interrupted() { return interrupted != 0; }
 
-/// Turns the first Ctrl-C into the end of the comparison, with its report. It also removes the
-/// handler, so that the second Ctrl-C ends the process.
-inline void on_interrupt(int) {
+inline double monotonic_seconds() noexcept {
+  ::timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);  // a handler of signals may call it
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+inline double volatile interrupted_at = 0;
+
+/// Turns Ctrl-C, `kill` or a closing terminal into the end of the comparison, with its report. A
+/// second one ends the process, but not within 0.1 s: `timeout` sends its signal twice.
+inline void on_interrupt(int number) {
+  auto const now = monotonic_seconds();
+  if (interrupted != 0 && now > interrupted_at + 0.1) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+  }
+  if (interrupted == 0) { interrupted_at = now; }
   interrupted = 1;
-  std::signal(SIGINT, SIG_DFL);
 }
 
-/// Installs the handler for Ctrl-C, and removes it at the end of its life.
+/// Installs the handler, and removes it at the end of its life. A closing terminal that is ignored,
+/// as under `nohup`, stays so.
 class interrupt_guard {
  public:
   interrupt_guard() {
     interrupted = 0;
-    std::signal(SIGINT, on_interrupt);
+    install(on_interrupt);
   }
   interrupt_guard(interrupt_guard const&) = delete;
   interrupt_guard& operator=(interrupt_guard const&) = delete;
-  ~interrupt_guard() { std::signal(SIGINT, SIG_DFL); }
+  ~interrupt_guard() { install(SIG_DFL); }
+
+ private:
+  static void install(void (*handler)(int)) {
+    for (int const each : {SIGINT, SIGTERM, SIGHUP}) {
+      if (std::signal(each, handler) == SIG_IGN && each == SIGHUP) { std::signal(each, SIG_IGN); }
+    }
+  }
 };
 
 }  // namespace detail

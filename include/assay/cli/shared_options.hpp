@@ -14,7 +14,6 @@
 #include <CLI/CLI.hpp>
 
 #include <limits>
-#include <stdexcept>
 #include <string>
 #include <vector>
 

@@ -34,13 +34,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <ostream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace assay::cli {

@@ -60,7 +60,7 @@ namespace detail {
 /// One loader for each rank.
 template <class Tuning, int Ranks>
 struct rank_loaders {
-  typename Tuning::loader of[Ranks];
+  typename Tuning::loader of[static_cast<std::size_t>(Ranks)];
 
   __device__ explicit rank_loaders(std::byte* shared)
       : rank_loaders(shared, std::make_integer_sequence<int, Ranks>{}) {}

@@ -13,7 +13,6 @@
 #include <assay/kernel/launch.cuh>
 
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 namespace assay::comm {

@@ -5,6 +5,7 @@
 
 #include <assay/comm/flow_control.cuh>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace assay::comm::detail {
@@ -23,6 +24,7 @@ class fifo_reducer : public flow_control<T> {
   using base::begin, base::epoch, base::group, base::items, base::lane, base::loaded_flag,
       base::loaded_number, base::vec_of_thread, base::number, base::own_word, base::vecs,
       base::reducers, base::slot, base::slot_after, base::sum_at, base::tile_at, base::tile_of;
+  using vecs_of_ranks = uint4[static_cast<std::size_t>(Ranks)];
 
  public:
   /// Collective over the block. Sums need no credits of this rank itself.
@@ -165,7 +167,7 @@ class fifo_reducer : public flow_control<T> {
     auto const tile = own_tile(item);
     auto const j = vec_of_thread();
     if (j >= vecs(tile)) { return; }
-    uint4 vec[Ranks];
+    vecs_of_ranks vec;
     auto const from = [&](int rank) { return tile_at(here_.me, rank, at) + j; };
     auto const has = [&](int rank) { return is_other(rank); };
     bool const overwrites = overwrites_input<TwoShot>(here_);
@@ -200,7 +202,7 @@ class fifo_reducer : public flow_control<T> {
   /// Copies the other ranks' sums of an item to the output.
   __device__ void take_sums(unsigned item, unsigned at) const {
     auto const j = vec_of_thread();
-    uint4 vec[Ranks];
+    vecs_of_ranks vec;
     auto const from = [&](int rank) { return sum_at(here_.me, rank, at) + j; };
     auto const has = [&](int rank) { return is_other(rank) && j < vecs(tile_of(rank, item)); };
     load(vec, from, has);
@@ -216,14 +218,14 @@ class fifo_reducer : public flow_control<T> {
 
   /// Loads the data of all ranks of `has`, before `await_all` waits for one of them.
   template <class From, class Has>
-  __device__ void load(uint4 (&vec)[Ranks], From const& from, Has const& has) const {
+  __device__ void load(vecs_of_ranks& vec, From const& from, Has const& has) const {
 #pragma unroll
     for (int rank = 0; rank < Ranks; ++rank) {
       if (has(rank)) { vec[rank] = sys::load(from(rank)); }
     }
   }
   template <class From, class Has>
-  __device__ void await_all(uint4 (&vec)[Ranks], From const& from, Has const& has) const {
+  __device__ void await_all(vecs_of_ranks& vec, From const& from, Has const& has) const {
 #pragma unroll
     for (int rank = 0; rank < Ranks; ++rank) {
       if (has(rank) && !sys::arrived(vec[rank])) {

@@ -28,7 +28,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -97,12 +96,13 @@ class nccl {
  public:
   static constexpr std::string_view name = "nccl";
 
-  /// Joins the other ranks. Throws on all ranks where a rank has no such GPU, or two share one.
+  /// Joins the other ranks. Throws on all ranks where a rank has no such GPU, two share one, or the
+  /// limit of a rank is not from above 0 to 1e6 s.
   explicit nccl(world const& all, on::device place,
                 std::chrono::duration<double> limit = std::chrono::seconds{120})
       : nccl(place, limit, all.rank(), all.ranks()) {
     nvtx_range const scope{"meet", category::cpu};
-    auto const id = agree(all, place);
+    auto const id = agree(all, place, limit);
     device_guard const guard{place};
     auto config = options(0);
     config.splitShare = 1;  // what makes operations needs no resources of its own
@@ -225,11 +225,20 @@ class nccl {
     finish(ncclCommSplit(joined_, 0, rank_, &worker_, &config), "ncclCommSplit");
   }
 
+  static void require_limit(std::chrono::duration<double> limit) {
+    if (limit.count() > 0 && limit.count() <= 1e6) { return; }
+    throw std::invalid_argument("the limit of a communicator is " +
+                                stats::number_text(limit.count()) +
+                                " s: it must be above 0 and at most 1e6");
+  }
+
   /// Checks the GPUs of all ranks and shares NCCL's identity of the communicator.
-  static ncclUniqueId agree(world const& all, on::device place) {
+  static ncclUniqueId agree(world const& all, on::device place,
+                            std::chrono::duration<double> limit) {
     ncclUniqueId id{};
     std::string told;
     try {
+      require_limit(limit);
       require_device(place);
       auto const gpus = all.gather(gpu_uuid(place));
       for (std::size_t i = 0; i < gpus.size(); ++i) {

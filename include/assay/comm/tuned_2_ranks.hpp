@@ -22,7 +22,6 @@
 #include <assay/core/requirements.hpp>
 
 #include <cstddef>
-#include <cstdint>
 
 namespace assay::comm::tuned_2_ranks {
 

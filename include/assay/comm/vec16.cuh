@@ -57,14 +57,14 @@ __device__ sum_of<T> element_of(uint4 const& vec, int i) {
 ///
 /// One element after the other, since all 16 sums of an 8-bit type take more registers than there
 /// are.
-template <class T, int Ranks>
+template <class T, std::size_t Ranks>
 __device__ uint4 reduced(uint4 const (&vecs)[Ranks], int ranks, reduce_op<T> how) {
   T results[per_vec16<T>];
 #pragma unroll
   for (int i = 0; i < per_vec16<T>; ++i) {
     auto all = element_of<T>(vecs[0], i);
 #pragma unroll
-    for (int rank = 1; rank < Ranks; ++rank) {
+    for (int rank = 1; rank < int{Ranks}; ++rank) {
       if (rank < ranks) { all = combine(all, element_of<T>(vecs[rank], i), how.maximum); }
     }
     if constexpr (!std::integral<T>) {

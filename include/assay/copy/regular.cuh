@@ -144,7 +144,7 @@ class vectors<regular<VectorBytes, Unroll>, Group, Vectors> {
     return __builtin_bit_cast(uint4, both);
   }
 
-  uint4 held_[Vectors];
+  uint4 held_[static_cast<std::size_t>(Vectors)];
 };
 
 }  // namespace assay::copy

@@ -11,7 +11,6 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <type_traits>

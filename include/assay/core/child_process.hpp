@@ -165,7 +165,7 @@ class child_process {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) { ::_exit(127); }  // the parent ended before prctl
     // An ignored signal and a mask would be passed on across exec.
-    for (int const each : {SIGINT, SIGPIPE, SIGCHLD, SIGTERM}) { ::signal(each, SIG_DFL); }
+    for (int const each : {SIGINT, SIGPIPE, SIGCHLD, SIGTERM, SIGXFSZ}) { ::signal(each, SIG_DFL); }
     ::sigset_t none{};
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);

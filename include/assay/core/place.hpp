@@ -5,6 +5,10 @@
 
 #include <assay/core/requirements.hpp>
 
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <concepts>
 #include <stdexcept>
 #include <string>
@@ -31,6 +35,14 @@ struct host {
 };
 
 }  // namespace on
+
+/// Hardware threads of the main thread's mask: fewer than all under `taskset`, Slurm, and launchers
+/// that bind ranks. Where more than 1024 leave the mask no room, it is all of them.
+inline int usable_cores() noexcept {
+  ::cpu_set_t mask;
+  if (::sched_getaffinity(::getpid(), sizeof mask, &mask) == 0) { return CPU_COUNT(&mask); }
+  return static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+}
 
 /// The stream of host work, which runs in program order on its thread.
 struct host_stream {

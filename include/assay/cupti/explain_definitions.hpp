@@ -24,7 +24,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>

@@ -12,6 +12,7 @@
 #include <assay/stats/summary.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <stdexcept>
@@ -237,10 +238,10 @@ class sampler {
 
 ASSAY_INLINE costs calibrate_on(bench& with, measurements found, sampling_options const& options) {
   options.sizes.require();
-  if (!(options.budget_seconds > 0)) {
+  if (!(options.budget_seconds > 0 && std::isfinite(options.budget_seconds))) {
     throw std::invalid_argument(
         concat({"budget_seconds = ", stats::number_text(options.budget_seconds),
-                ": a number above 0 is needed, such as 2"}));
+                ": a finite number above 0 is needed, such as 2"}));
   }
   detail::sampler sizes{with, found, options};
   sizes.measure_once();

@@ -20,7 +20,7 @@ namespace assay::host {
 void parallel_for(int threads, std::int64_t count, std::int64_t grain,
                   std::function<void(std::int64_t, std::int64_t)> const& body);
 
-/// The number of hardware threads, for work that is not measured.
+/// The number of hardware threads that this process may use.
 int all_threads() noexcept;
 
 }  // namespace assay::host

@@ -3,6 +3,7 @@
 /// Internal to parallel_for.hpp: the definitions of its functions.
 #pragma once
 
+#include <assay/core/place.hpp>
 #include <assay/host/parallel_for.hpp>
 #include <assay/host/worker_team.hpp>
 
@@ -13,7 +14,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 namespace assay::host {
 
@@ -42,8 +42,7 @@ ASSAY_INLINE void parallel_for(int threads, std::int64_t count, std::int64_t gra
 }
 
 ASSAY_INLINE int all_threads() noexcept {
-  // Asked once: the C++ library reads a file of the system for each answer.
-  static int const all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  static int const all = usable_cores();  // asked once: it is a call of the system
   return all;
 }
 

@@ -11,6 +11,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace assay::kernel {
@@ -39,16 +40,16 @@ __device__ void wgmma_wait() {
 
 /// Keeps the compiler from moving uses of accumulators across this point: it does not know that a
 /// `wgmma` goes on writing them.
-template <int Count>
+template <std::size_t Count>
 __device__ void wgmma_settle(float (&accumulator)[Count]) {
 #pragma unroll
-  for (int i = 0; i < Count; ++i) { asm volatile("" : "+f"(accumulator[i])::"memory"); }
+  for (std::size_t i = 0; i < Count; ++i) { asm volatile("" : "+f"(accumulator[i])::"memory"); }
 }
 
-template <int Parts, int Count>
+template <std::size_t Parts, std::size_t Count>
 __device__ void wgmma_settle(float (&accumulators)[Parts][Count]) {
 #pragma unroll
-  for (int i = 0; i < Parts; ++i) { wgmma_settle(accumulators[i]); }
+  for (std::size_t i = 0; i < Parts; ++i) { wgmma_settle(accumulators[i]); }
 }
 
 /// Gives up or takes registers: all warps of a warpgroup (PTX ISA, "setmaxnreg").

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/distinct.hpp>
+#include <assay/core/place.hpp>
 #include <assay/machine/environment.hpp>
 #include <assay/machine/file_lines.hpp>
 
@@ -12,7 +13,6 @@
 #include <ctime>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 namespace assay::machine {
@@ -69,7 +69,7 @@ inline std::string command_line(int argc, char const* const* argv) {
 inline environment host_environment(std::string commit, std::string command_line) {
   environment where;
   where.host_cpu = host_cpu_name();
-  where.host_threads = static_cast<int>(std::thread::hardware_concurrency());
+  where.host_threads = usable_cores();
   where.compiler = compiler_name();
   where.commit = std::move(commit);
   where.command_line = std::move(command_line);

@@ -4,21 +4,16 @@
 #pragma once
 
 #include <assay/core/concat.hpp>
-#include <assay/core/platform.hpp>
 #include <assay/measure/callables.hpp>
 #include <assay/measure/guards.hpp>
 #include <assay/measure/options.hpp>
 #include <assay/measure/subject.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace assay::measure {

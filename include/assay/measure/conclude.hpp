@@ -4,7 +4,6 @@
 #pragma once
 
 #include <assay/core/concat.hpp>
-#include <assay/core/distinct.hpp>
 #include <assay/measure/comparison.hpp>
 #include <assay/measure/epoch_effects.hpp>
 #include <assay/measure/guards.hpp>

@@ -3,6 +3,7 @@
 /// Internal to options.hpp: the watch over the host, and its ceilings.
 #pragma once
 
+#include <assay/core/place.hpp>
 #include <assay/machine/host_ceilings.hpp>
 #include <assay/machine/host_environment.hpp>
 #include <assay/measure/options.hpp>
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -43,8 +43,7 @@ ASSAY_INLINE environment_watch host_watch() {
 
 ASSAY_INLINE std::vector<ceiling> host_ceilings() {
   // Never destroyed: destructors of static objects may compare.
-  static auto const& measured = *new ceiling(machine::host_copy_ceiling(
-      std::max(1, static_cast<int>(std::thread::hardware_concurrency()))));
+  static auto const& measured = *new ceiling(machine::host_copy_ceiling(usable_cores()));
   return {measured};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The kernel of AdamW: one launch for all weights and their copy in the type of activations.
+/// The kernel of AdamW: one launch for all weights, which are floats or floats in two halves.
 #pragma once
 
 #include <assay/kernel/grid_stride.cuh>
@@ -38,9 +38,9 @@ struct adamw_factors {
 namespace kernels {
 
 /// `Width` weights from number `at` on.
-template <int Width, class T>
+template <int Width, class Weights>
 __device__ void update_weights(std::size_t at, adamw_factors const& by, float const* gradient,
-                               float* weights, float* first, float* second, T* copy) {
+                               Weights weights, float* first, float* second) {
   float g[Width], w[Width], m[Width], v[Width];
   load(gradient + at, g);
   load(weights + at, w);
@@ -54,28 +54,26 @@ __device__ void update_weights(std::size_t at, adamw_factors const& by, float co
   store(first + at, m);
   store(second + at, v);
   store(weights + at, w);
-  if constexpr (!std::is_same_v<T, float>) { store(copy + at, w); }
 }
 
 /// Pieces of `count` weights, `distance` apart, one for each row of blocks.
-template <int Width, class T>
+template <int Width, class Weights>
 __global__ void adamw_elements(std::size_t count, std::size_t distance,
-                               adamw_factors const* factors, float const* gradient, float* weights,
-                               float* first, float* second, T* copy) {
+                               adamw_factors const* factors, float const* gradient, Weights weights,
+                               float* first, float* second) {
   adamw_factors const by = *factors;
   auto const begin = blockIdx.y * distance;
   for (auto const i : kernel::grid_stride(count / Width)) {
-    update_weights<Width>(begin + Width * i, by, gradient, weights, first, second, copy);
+    update_weights<Width>(begin + Width * i, by, gradient, weights, first, second);
   }
   auto const rest = count % Width;
   if (blockIdx.x == 0 && threadIdx.x < rest) {
-    update_weights<1>(begin + count - rest + threadIdx.x, by, gradient, weights, first, second,
-                      copy);
+    update_weights<1>(begin + count - rest + threadIdx.x, by, gradient, weights, first, second);
   }
 }
 
 template <class From, class To>
-__global__ void copy_elements(std::size_t count, From const* from, To* to) {
+__global__ void copy_elements(std::size_t count, From from, To to) {
   for (auto const i : kernel::grid_stride(count)) {
     float one[1];
     load(from + i, one);
@@ -96,26 +94,32 @@ inline kernel::launch_shape element_shape(std::size_t count) {
 
 }  // namespace detail
 
-/// Enqueues the operation. `copy` is empty where activations are float32.
-template <class T>
+/// Enqueues the operation. The weights are floats, or floats in two halves.
+template <class Weights>
 void enqueue(::cuda::stream_ref stream, adamw_update const& op, in<float> gradient,
-             std::span<float> weights, std::span<float> first, std::span<float> second,
-             std::span<T> copy, adamw_factors const* factors) {
+             Weights const& weights, std::span<float> first, std::span<float> second,
+             adamw_factors const* factors) {
   constexpr int full = 4;
+  auto const [begin, other] = arrays_of(weights);
   bool const wide = allows_width<full>(
-      {op.distance}, {gradient.data(), weights.data(), first.data(), second.data(), copy.data()});
+      {op.distance}, {gradient.data(), begin, other, first.data(), second.data()});
+  auto const all = kernels::begin_of(weights);
+  using pointer = std::remove_const_t<decltype(all)>;
   auto const shape = detail::element_shape(wide ? op.count / full : op.count);
-  kernel::launch(wide ? kernels::adamw_elements<full, T> : kernels::adamw_elements<1, T>,
-                 dim3(shape.blocks, static_cast<unsigned>(op.pieces)), dim3(shape.threads), 0,
-                 stream, op.count, op.distance, factors, gradient.data(), weights.data(),
-                 first.data(), second.data(), copy.data());
+  kernel::launch(
+      wide ? kernels::adamw_elements<full, pointer> : kernels::adamw_elements<1, pointer>,
+      dim3(shape.blocks, static_cast<unsigned>(op.pieces)), dim3(shape.threads), 0, stream,
+      op.count, op.distance, factors, gradient.data(), all, first.data(), second.data());
 }
 
 /// Writes numbers in another type.
 template <class From, class To>
-void enqueue_copy(::cuda::stream_ref stream, std::span<From> from, std::span<To> to) {
-  kernel::launch(kernels::copy_elements<From, To>, detail::element_shape(to.size()), 0, stream,
-                 to.size(), from.data(), to.data());
+void enqueue_copy(::cuda::stream_ref stream, From const& from, To const& to) {
+  auto const begin = kernels::begin_of(from);
+  auto const end = kernels::begin_of(to);
+  kernel::launch(kernels::copy_elements<std::remove_const_t<decltype(begin)>,
+                                        std::remove_const_t<decltype(end)>>,
+                 detail::element_shape(to.size()), 0, stream, to.size(), begin, end);
 }
 
 }  // namespace assay::nn

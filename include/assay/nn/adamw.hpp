@@ -53,9 +53,10 @@ struct adamw_update {
 
   /// The elements of each array: what lies between the pieces stays as it is.
   std::size_t extent() const { return (pieces - 1) * distance + count; }
-  traffic cost(double narrow = 1) const {
+  /// Weights beside narrow activations have as many bytes: see `split_floats`.
+  traffic cost(double = 1) const {
     auto const n = detail::product_of(pieces, count);
-    return detail::elements(4 * n, 3 * n + (narrow < 1 ? narrow * n : 0), 14 * n);
+    return detail::elements(4 * n, 3 * n, 14 * n);
   }
 
   /// The factors of a step, computed in float64 once.
@@ -71,12 +72,10 @@ struct adamw_update {
             .root_factor = 1 / std::sqrt(1 - std::pow(s.beta2, step))};
   }
 
-  /// weights, first and second moment: read and written; zero moments before the first step. A
-  /// copy of the weights in the type of activations is empty where that is the same type.
+  /// weights, first and second moment: read and written; zero moments before the first step.
   template <class Real>
   void operator()(in<Real> gradient, std::span<Real> weights, std::span<Real> first,
-                  std::span<Real> second, std::span<Real> copy = {}) const {
-    detail::require_size(name, "copy", copy, 0);
+                  std::span<Real> second) const {
     for (auto const each : {gradient, in<Real>{weights}, in<Real>{first}, in<Real>{second}}) {
       detail::require_size(name, "an argument", each, extent());
     }

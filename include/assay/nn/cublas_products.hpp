@@ -14,7 +14,6 @@
 #include <memory>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <type_traits>
 
 namespace assay::nn {

@@ -8,13 +8,14 @@
 
 #include <cstddef>
 #include <span>
+#include <type_traits>
 
 namespace assay::nn {
 namespace kernels {
 
 /// A block row for each token.
-template <int Width>
-__global__ void embedding_rows(int width, token const* tokens, float const* table, float* out) {
+template <int Width, class Table>
+__global__ void embedding_rows(int width, token const* tokens, Table table, float* out) {
   int const c = (blockIdx.y * blockDim.x + threadIdx.x) * Width;
   if (c >= width) { return; }
   float x[Width];
@@ -39,15 +40,20 @@ __global__ void embedding_gradient_rows(int width, token const* order, token con
 }  // namespace kernels
 
 /// Enqueues the operation. Tokens beyond the vocabulary are undefined behaviour: `require_batch`
-/// refuses them on the host.
-inline void enqueue(::cuda::stream_ref stream, embedding const& op, std::span<token const> tokens,
-                    std::span<float const> table, std::span<float> out) {
+/// refuses them on the host. The table has floats, or floats in two halves.
+template <class Table>
+void enqueue(::cuda::stream_ref stream, embedding const& op, std::span<token const> tokens,
+             Table const& table, std::span<float> out) {
   constexpr int full = full_width<float>;
-  bool const wide = allows_width<full>({op.width}, {table.data(), out.data()});
+  auto const [begin, other] = arrays_of(table);
+  bool const wide = allows_width<full>({op.width}, {begin, other, out.data()});
+  auto const from = kernels::begin_of(table);
+  using pointer = std::remove_const_t<decltype(from)>;
   row_shape const shape{op.rows, op.width / (wide ? full : 1)};
-  kernel::launch(wide ? kernels::embedding_rows<full> : kernels::embedding_rows<1>, shape.grid,
-                 shape.threads, 0, stream, static_cast<int>(op.width), tokens.data(), table.data(),
-                 out.data());
+  kernel::launch(
+      wide ? kernels::embedding_rows<full, pointer> : kernels::embedding_rows<1, pointer>,
+      shape.grid, shape.threads, 0, stream, static_cast<int>(op.width), tokens.data(), from,
+      out.data());
 }
 
 inline void enqueue(::cuda::stream_ref stream, embedding_gradient const& op,

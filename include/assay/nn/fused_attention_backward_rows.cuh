@@ -70,7 +70,7 @@ class backward_rows {
   static constexpr int step = Tiles::step;
   using tile = typename Tiles::column_tile;
   using row_tile = typename Tiles::row_tile;
-  using scores = float[step / 8][4];
+  using scores = float[static_cast<std::size_t>(step / 8)][4];
   using sums = float[Tiles::head_size / 8][4];
   /// A lane keeps the terms of its rows where the rows are queries; where the rows are keys, it
   /// reads the terms of its columns.

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Types of the arguments of operations, and the check of sizes.
+/// Types of the arguments of operations, weights in two halves among them, and the check of sizes.
 ///
 /// An operation is a value that knows its shape. `cost(narrow)` is its traffic: activations have
 /// `narrow` times the bytes of float32, all else is float32. A call of the value computes the
 /// operation on the host, in float64 as the reference, or in float32.
 #pragma once
 
+#include <assay/core/bfloat16.hpp>
 #include <assay/workload/concepts.hpp>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,6 +27,49 @@ using token = std::int32_t;
 /// An input. The outputs of a call decide what `Real` is.
 template <class Real>
 using in = std::span<std::type_identity_t<Real> const>;
+
+/// A float in two halves: its bits plus 2^15, cut in the middle. The upper half is the float
+/// rounded to nearest. Ties go away from zero: two floats that tie to the same even number would
+/// leave it no code for one of them. Both halves give each float back bit by bit; a NaN stays one.
+struct float_halves {
+  bfloat16 high;
+  std::uint16_t low = 0;
+
+  constexpr explicit float_halves(float value) noexcept {
+    constexpr std::uint32_t some_nan = 0x7FFF'0000U;  // others could become finite numbers
+    auto const moved = (value == value ? std::bit_cast<std::uint32_t>(value) : some_nan) + 0x8000U;
+    high.bits = static_cast<std::uint16_t>(moved >> 16U);
+    low = static_cast<std::uint16_t>(moved);
+  }
+  constexpr float_halves(bfloat16 upper, std::uint16_t lower) noexcept : high(upper), low(lower) {}
+  constexpr explicit operator float() const noexcept {
+    return std::bit_cast<float>((std::uint32_t{high.bits} << 16U | low) - 0x8000U);
+  }
+};
+
+/// The halves of several floats.
+struct split_floats {
+  std::span<bfloat16> high;
+  std::span<std::uint16_t> low;
+
+  std::size_t size() const { return high.size(); }
+  bool empty() const { return high.empty(); }
+  split_floats subspan(std::size_t offset, std::size_t count) const {
+    return {high.subspan(offset, count), low.subspan(offset, count)};
+  }
+};
+
+/// Weights beside activations of another type: where that type is narrow, products read the upper
+/// halves.
+template <class Real, class Narrow>
+using weight_span = std::conditional_t<std::is_same_v<Real, Narrow>, std::span<Real>, split_floats>;
+
+/// The factors of products among some weights.
+template <class Real>
+std::span<Real> factors_of(std::span<Real> all) {
+  return all;
+}
+inline std::span<bfloat16> factors_of(split_floats const& all) { return all.high; }
 
 namespace detail {
 

@@ -13,13 +13,14 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 namespace assay::nn {
 namespace kernels {
 
 /// One block for each row. A null branch is zero.
-template <int Threads, int Width, class T>
-__global__ void rms_norm_rows(int width, float const* residual, T const* branch, float const* gain,
+template <int Threads, int Width, class T, class Gain>
+__global__ void rms_norm_rows(int width, float const* residual, T const* branch, Gain gain,
                               float* sum, float* inverse, T* out) {
   using reduce = cub::BlockReduce<float, Threads>;
   __shared__ typename reduce::TempStorage held;
@@ -50,10 +51,10 @@ __global__ void rms_norm_rows(int width, float const* residual, T const* branch,
 }
 
 /// The gradient of the sum in one row, by one warp. A null copy is not written.
-template <int Width, class T>
+template <int Width, class T, class Gain>
 __device__ void norm_row_gradient(std::size_t first, int width, bool accumulate,
-                                  T const* out_gradient, float const* sum, float const* gain,
-                                  float inverse, float* sum_gradient, T* copy) {
+                                  T const* out_gradient, float const* sum, Gain gain, float inverse,
+                                  float* sum_gradient, T* copy) {
   int const lane = static_cast<int>(threadIdx.x % 32);
   float products = 0, d[Width], s[Width], g[Width], before[Width];
   for (int c = lane * Width; c < width; c += 32 * Width) {
@@ -80,9 +81,9 @@ __device__ void norm_row_gradient(std::size_t first, int width, bool accumulate,
 
 /// The gradient of the sum, and a part of that of the gain: of `rows_of_block` rows in each block.
 /// The second half reads again what the first left in the cache of the multiprocessor.
-template <int Threads, int Width, class T>
+template <int Threads, int Width, class T, class Gain>
 __global__ void rms_norm_gradient_rows(int rows, int rows_of_block, int width, bool accumulate,
-                                       T const* out_gradient, float const* sum, float const* gain,
+                                       T const* out_gradient, float const* sum, Gain gain,
                                        float const* inverse, float* sum_gradient, T* copy,
                                        float* parts) {
   int const begin = static_cast<int>(blockIdx.x) * rows_of_block;
@@ -132,18 +133,22 @@ __global__ void rms_norm_gain_gradient(gain_sums op, float const* all_parts, flo
 
 }  // namespace kernels
 
-template <class T>
+/// Enqueues the operation. The gain has floats, or floats in two halves.
+template <class T, class Gain>
 void enqueue(::cuda::stream_ref stream, rms_norm const& op, in<float> residual, in<T> branch,
-             in<float> gain, std::span<float> sum, std::span<float> inverse, std::span<T> out) {
+             Gain const& gain, std::span<float> sum, std::span<float> inverse, std::span<T> out) {
   constexpr int threads = 128, full = full_width<T>;
+  auto const [begin, other] = arrays_of(gain);
+  auto const from = kernels::begin_of(gain);
+  using pointer = std::remove_const_t<decltype(from)>;
   kernel::launch(
       allows_width<full>({op.width},
-                         {residual.data(), branch.data(), gain.data(), sum.data(), out.data()})
-          ? kernels::rms_norm_rows<threads, full, T>
-          : kernels::rms_norm_rows<threads, 1, T>,
+                         {residual.data(), branch.data(), begin, other, sum.data(), out.data()})
+          ? kernels::rms_norm_rows<threads, full, T, pointer>
+          : kernels::rms_norm_rows<threads, 1, T, pointer>,
       dim3(static_cast<unsigned>(op.rows)), threads, 0, stream, static_cast<int>(op.width),
-      residual.data(), op.has_branch ? branch.data() : nullptr, gain.data(), sum.data(),
-      inverse.data(), out.data());
+      residual.data(), op.has_branch ? branch.data() : nullptr, from, sum.data(), inverse.data(),
+      out.data());
 }
 
 /// Enqueues the operation, in one launch.
@@ -157,9 +162,9 @@ inline void enqueue(::cuda::stream_ref stream, gain_sums const& op,
 /// Enqueues the operation. A gradient in parts needs no scratch. For a gradient in one part,
 /// `scratch` holds a row for each 8 rows of the operation where it has room. Throws
 /// `std::invalid_argument` where it has no room for one row.
-template <class T>
+template <class T, class Gain>
 void enqueue(::cuda::stream_ref stream, rms_norm_gradient const& op, in<T> out_gradient,
-             in<float> sum, in<float> gain, in<float> inverse, std::span<float> sum_gradient,
+             in<float> sum, Gain const& gain, in<float> inverse, std::span<float> sum_gradient,
              std::span<float> gain_gradient, std::span<T> copy, std::span<float> scratch) {
   constexpr int threads = 256, full = full_width<T>;
   static_assert(rows_of_gain_part == threads / 32, "a row for each warp");
@@ -174,14 +179,17 @@ void enqueue(::cuda::stream_ref stream, rms_norm_gradient const& op, in<T> out_g
   // More rows where the scratch has no room for so many parts.
   auto const rows_of_block = std::max(rows_of_gain_part, (op.rows + room - 1) / room);
   auto const count = (op.rows + rows_of_block - 1) / rows_of_block;
+  auto const [begin, other] = arrays_of(gain);
   bool const wide =
-      allows_width<full>({op.width}, {out_gradient.data(), sum.data(), gain.data(),
+      allows_width<full>({op.width}, {out_gradient.data(), sum.data(), begin, other,
                                       sum_gradient.data(), copy.data(), parts.data()});
-  kernel::launch(wide ? kernels::rms_norm_gradient_rows<threads, full, T>
-                      : kernels::rms_norm_gradient_rows<threads, 1, T>,
+  auto const from = kernels::begin_of(gain);
+  using pointer = std::remove_const_t<decltype(from)>;
+  kernel::launch(wide ? kernels::rms_norm_gradient_rows<threads, full, T, pointer>
+                      : kernels::rms_norm_gradient_rows<threads, 1, T, pointer>,
                  dim3(static_cast<unsigned>(count)), threads, 0, stream, static_cast<int>(op.rows),
                  static_cast<int>(rows_of_block), static_cast<int>(op.width), op.accumulate,
-                 out_gradient.data(), sum.data(), gain.data(), inverse.data(), sum_gradient.data(),
+                 out_gradient.data(), sum.data(), from, inverse.data(), sum_gradient.data(),
                  copy.empty() ? nullptr : copy.data(), parts.data());
   if (!op.gain_in_parts) { enqueue(stream, gain_sums{count, op.width}, parts, gain_gradient); }
 }

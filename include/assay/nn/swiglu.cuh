@@ -22,18 +22,18 @@ __device__ float sigmoid(float x) {
   return s;
 }
 
-template <int Width>
+template <std::size_t Width>
 __device__ void gate_elements(float const (&a)[Width], float const (&b)[Width],
                               float (&out)[Width]) {
 #pragma unroll
-  for (int i = 0; i < Width; ++i) { out[i] = a[i] * sigmoid(a[i]) * b[i]; }
+  for (int i = 0; i < int{Width}; ++i) { out[i] = a[i] * sigmoid(a[i]) * b[i]; }
 }
 
 /// The gradients take the places of a and b.
-template <int Width>
+template <std::size_t Width>
 __device__ void gate_gradients(float (&a)[Width], float (&b)[Width], float const (&d)[Width]) {
 #pragma unroll
-  for (int i = 0; i < Width; ++i) {
+  for (int i = 0; i < int{Width}; ++i) {
     float const s = sigmoid(a[i]), silu = a[i] * s;
     a[i] = d[i] * b[i] * (s + silu * (1 - s));
     b[i] = d[i] * silu;

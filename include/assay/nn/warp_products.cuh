@@ -114,13 +114,13 @@ class rows_in_registers {
 
  private:
   static constexpr int steps = Tile::cols / 16;
-  unsigned held_[steps][4];
+  unsigned held_[static_cast<std::size_t>(steps)][4];
 };
 
-template <int Blocks>
+template <std::size_t Blocks>
 __device__ void clear(float (&sum)[Blocks][4]) {
 #pragma unroll
-  for (int i = 0; i < Blocks * 4; ++i) { sum[i / 4][i % 4] = 0; }
+  for (int i = 0; i < int{Blocks * 4}; ++i) { sum[i / 4][i % 4] = 0; }
 }
 
 /// Where one of a lane's sums stands: its indices, and its row and column in the warp's matrix.
@@ -130,11 +130,11 @@ struct place_of_sum {
 };
 
 /// Calls `each(sum, place_of_sum)` for all sums of a lane.
-template <int Blocks, class Each>
+template <std::size_t Blocks, class Each>
 __device__ void for_each_sum(float (&sum)[Blocks][4], Each const& each) {
   int const lane = lane_of_warp();
 #pragma unroll
-  for (int i = 0; i < Blocks * 4; ++i) {
+  for (int i = 0; i < int{Blocks * 4}; ++i) {
     int const block = i / 4, half = i % 4 / 2, side = i % 2;
     each(sum[block][i % 4],
          place_of_sum{half, block, side, 8 * half + lane / 4, 8 * block + lane % 4 * 2 + side});
@@ -149,7 +149,7 @@ __device__ float over_quad(float value, Combine const& combine) {
 }
 
 /// sum += left x tile^T: the columns of the sums are rows of the tile, from `first` on.
-template <class Tile, class Left, int Blocks>
+template <class Tile, class Left, std::size_t Blocks>
 __device__ void multiply_transposed(float (&sum)[Blocks][4], Left const& left,
                                     std::byte const* tile, int first) {
   int const lane = lane_of_warp();
@@ -158,7 +158,7 @@ __device__ void multiply_transposed(float (&sum)[Blocks][4], Left const& left,
     unsigned a[4];
     left.load(a, step);
 #pragma unroll
-    for (int n = 0; n < Blocks; n += 2) {
+    for (int n = 0; n < int{Blocks}; n += 2) {
       unsigned b[4];  // of rows 0 to 7 and 8 to 15 the first 8 columns, then the other 8
       kernel::load_matrices(b,
                             tile + Tile::offset(first + 8 * n + lane % 16, 2 * step + lane / 16));
@@ -170,13 +170,13 @@ __device__ void multiply_transposed(float (&sum)[Blocks][4], Left const& left,
 
 /// sum += left x tile, where `left` are sums, rounded to bf16. Their columns meet the rows of the
 /// tile from `first` on.
-template <class Tile, int Blocks, int Inner>
+template <class Tile, std::size_t Blocks, std::size_t Inner>
 __device__ void multiply(float (&sum)[Blocks][4], float const (&left)[Inner][4],
                          std::byte const* tile, int first) {
-  static_assert(Blocks == Tile::chunks);
+  static_assert(int{Blocks} == Tile::chunks);
   int const lane = lane_of_warp();
 #pragma unroll
-  for (int k = 0; k < Inner; k += 2) {
+  for (int k = 0; k < int{Inner}; k += 2) {
     unsigned a[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -184,7 +184,7 @@ __device__ void multiply(float (&sum)[Blocks][4], float const (&left)[Inner][4],
       a[i] = kernel::as_bfloat16_pair(from[i % 2 * 2], from[i % 2 * 2 + 1]);
     }
 #pragma unroll
-    for (int n = 0; n < Blocks; n += 2) {
+    for (int n = 0; n < int{Blocks}; n += 2) {
       unsigned b[4];  // of 8 columns the first 8 rows and the others, then of the next 8
       kernel::load_matrices_transposed(
           b, tile + Tile::offset(first + 8 * k + lane % 16, n + lane / 16));
@@ -197,16 +197,16 @@ __device__ void multiply(float (&sum)[Blocks][4], float const (&left)[Inner][4],
 /// Stores a warp's sums as bf16, `factor` times each row: rows below `rows` of an array whose rows
 /// are `stride` elements apart. They pass through the tile's rows from `first` on, which no other
 /// warp may use, so that each lane stores 16 bytes.
-template <class Tile, int Blocks>
+template <class Tile, std::size_t Blocks>
 __device__ void store_sums(bfloat16* to, int stride, int rows, std::byte* tile, int first,
                            float const (&sum)[Blocks][4], float const (&factor)[2]) {
-  static_assert(Blocks == Tile::chunks);
+  static_assert(int{Blocks} == Tile::chunks);
   int const lane = lane_of_warp();
   __syncwarp();
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
-    for (int n = 0; n < Blocks; ++n) {
+    for (int n = 0; n < int{Blocks}; ++n) {
       auto* const at = tile + Tile::offset(first + 8 * half + lane / 4, n) + lane % 4 * 4;
       *reinterpret_cast<unsigned*>(at) = kernel::as_bfloat16_pair(
           sum[n][2 * half] * factor[half], sum[n][2 * half + 1] * factor[half]);

@@ -38,18 +38,18 @@ struct products_by_warp {
   using kept_rows = rows_in_registers<Tile>;
 
   __device__ static void settle_copies() {}
-  template <class Tile, class Left, int Blocks>
+  template <class Tile, class Left, std::size_t Blocks>
   __device__ static void start_transposed(float (&sum)[Blocks][4], Left const& left,
                                           std::byte const* tile, int first) {
     clear(sum);
     multiply_transposed<Tile>(sum, left, tile, first);
   }
-  template <class Tile, int Blocks, int Inner>
+  template <class Tile, std::size_t Blocks, std::size_t Inner>
   __device__ static void start(float (&sum)[Blocks][4], float const (&left)[Inner][4],
                                std::byte const* tile, int first) {
     multiply<Tile>(sum, left, tile, first);
   }
-  template <int Pending, int Blocks>
+  template <int Pending, std::size_t Blocks>
   __device__ static void await(float (&)[Blocks][4]) {}
 };
 
@@ -71,7 +71,7 @@ struct products_by_warpgroup {
 
   /// sum = left x tile^T, of all 64 rows of the left tile. The columns of the sums are rows of the
   /// other, from `first` on.
-  template <class Tile, class Left, int Blocks>
+  template <class Tile, class Left, std::size_t Blocks>
   __device__ static void start_transposed(float (&sum)[Blocks][4], Left const& left,
                                           std::byte const* tile, int first) {
     static_assert(Tile::rows == 64);
@@ -86,19 +86,19 @@ struct products_by_warpgroup {
 
   /// sum += left x tile, where `left` are sums, rounded to bf16. Their columns meet the rows of the
   /// tile from `first` on.
-  template <class Tile, int Blocks, int Inner>
+  template <class Tile, std::size_t Blocks, std::size_t Inner>
   __device__ static void start(float (&sum)[Blocks][4], float const (&left)[Inner][4],
                                std::byte const* tile, int first) {
-    static_assert(Tile::rows == 64 && Blocks == Tile::chunks);
+    static_assert(Tile::rows == 64 && int{Blocks} == Tile::chunks);
     unsigned a[Inner / 2][4];
 #pragma unroll
-    for (int i = 0; i < 2 * Inner; ++i) {
+    for (int i = 0; i < int{2 * Inner}; ++i) {
       auto const& from = left[i / 2];
       a[i / 4][i % 4] = kernel::as_bfloat16_pair(from[i % 2 * 2], from[i % 2 * 2 + 1]);
     }
     kernel::wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < Inner / 2; ++i) {
+    for (int i = 0; i < int{Inner / 2}; ++i) {
 #pragma unroll
       for (int n = 0; n < Tile::panels; ++n) {
         kernel::wgmma_m64n64k16(part<8>(sum, 8 * n), a[i], panel<Tile>(tile, n, first + 16 * i));
@@ -112,14 +112,14 @@ struct products_by_warpgroup {
   }
 
   /// Until at most `Pending` of the products that were started go on, and `sum` is not among them.
-  template <int Pending, int Blocks>
+  template <int Pending, std::size_t Blocks>
   __device__ static void await(float (&sum)[Blocks][4]) {
     kernel::wgmma_wait<Pending>();
     kernel::wgmma_settle(part<Blocks>(sum, 0));
   }
 
  private:
-  template <int Count, int Blocks>
+  template <std::size_t Count, std::size_t Blocks>
   __device__ static float (&part(float (&sum)[Blocks][4], int first))[4 * Count] {
     return reinterpret_cast<float(&)[4 * Count]>(sum[first]);
   }

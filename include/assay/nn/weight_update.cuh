@@ -56,9 +56,10 @@ bool has_weight_update(on::device place) {
 
 /// True for a weight that the kernel can update: bulk copies take rows of whole 16 bytes.
 inline bool allows_weight_update(linear const& layer, weight_arrays<float, bfloat16> const& of) {
-  return layer.rows > 0 && allows_width<8>({layer.in, layer.out},
-                                           {of.dy.data(), of.x.data(), of.weights.data(),
-                                            of.first.data(), of.second.data(), of.copy.data()});
+  return layer.rows > 0 &&
+         allows_width<8>({layer.in, layer.out},
+                         {of.dy.data(), of.x.data(), of.weights.high.data(), of.weights.low.data(),
+                          of.first.data(), of.second.data()});
 }
 
 /// The launches of the kernel over weights for which `allows_weight_update` is true.
@@ -77,10 +78,9 @@ class weight_update_launches {
     group_.slots = slots;
     group_.of[group_.count++] = {detail::map_of(of.dy, rows, out, Tile::depth),
                                  detail::map_of(of.x, rows, in, Tile::depth),
-                                 of.weights.data(),
+                                 kernels::begin_of(of.weights),
                                  of.first.data(),
                                  of.second.data(),
-                                 of.copy.data(),
                                  static_cast<int>(out),
                                  static_cast<int>(in),
                                  group_.tiles,
@@ -123,8 +123,7 @@ void enqueue(::cuda::stream_ref stream, weight_updates const& ops,
       }
     }
     products.enqueue(stream, op.gradient(), each.dy, each.x, each.scratch);
-    enqueue(stream, op.update(), each.scratch, each.weights, each.first, each.second, each.copy,
-            factors);
+    enqueue(stream, op.update(), each.scratch, each.weights, each.first, each.second, factors);
   }
   together.launch();
 }

@@ -43,7 +43,7 @@ __device__ void fill_slots(typename Tile::slots const& ring, update_group const&
 
 /// Starts the products of a slot, for both halves of its rows. Both operands have their tokens in
 /// rows.
-template <class Tile, int Count>
+template <class Tile, std::size_t Count>
 __device__ void start_products(unsigned slot, float (&sum)[2][Count]) {
   using dy = typename Tile::dy_tile;
   using x = typename Tile::x_tile;
@@ -62,7 +62,7 @@ __device__ void start_products(unsigned slot, float (&sum)[2][Count]) {
 
 /// Hands the sums of the tile of that number over, in shared memory. All threads arrive, as fast as
 /// one of each warp behind `__syncwarp`, which racecheck takes for a race.
-template <class Tile, int Count>
+template <class Tile, std::size_t Count>
 __device__ void hand_over(typename Tile::sums const& sums, int number, float (&sum)[2][Count]) {
   int const warp = static_cast<int>(threadIdx.x / 32 % 4);
   int const lane = static_cast<int>(threadIdx.x % 32);

@@ -3,7 +3,6 @@
 /// Internal to nn. The warps of the kernel of `weight_update` that update weights.
 #pragma once
 
-#include <assay/core/bfloat16.hpp>
 #include <assay/nn/adamw.cuh>
 #include <assay/nn/vectors.cuh>
 #include <assay/nn/weight_update_tile.cuh>
@@ -33,8 +32,8 @@ __device__ void step_weight(adamw_factors const& by, float g, float& w, float& m
 /// neighbouring weights of each. The pointers are held in registers: to read them anew for each row
 /// takes longer than a row.
 struct update_rows {
-  float *weights = nullptr, *first = nullptr, *second = nullptr;
-  bfloat16* copy = nullptr;
+  split_pointer weights;
+  float *first = nullptr, *second = nullptr;
   int count = 0;
   unsigned step = 0;  ///< elements from a row to the next
 
@@ -50,11 +49,7 @@ struct update_rows {
     if (column >= of.in || row >= end) { return {}; }
     auto const at = static_cast<std::size_t>(row) * static_cast<std::size_t>(of.in) +
                     static_cast<std::size_t>(column);
-    return {of.weights + at,
-            of.first + at,
-            of.second + at,
-            of.copy + at,
-            (end - row + warps - 1) / warps,
+    return {of.weights + at, of.first + at, of.second + at, (end - row + warps - 1) / warps,
             static_cast<unsigned>(warps * of.in)};
   }
   /// Starts the copies of a row to `held`: weights, and moments `Columns` and twice as many behind.
@@ -62,7 +57,8 @@ struct update_rows {
   __device__ void start(int row, float* held) const {
     if (row >= count) { return; }
     auto const at = static_cast<std::size_t>(row) * step;
-    __pipeline_memcpy_async(held, weights + at, 16);
+    __pipeline_memcpy_async(held, weights.high + at, 8);
+    __pipeline_memcpy_async(held + 2, weights.low + at, 8);
     __pipeline_memcpy_async(held + Columns, first + at, 16);
     __pipeline_memcpy_async(held + 2 * Columns, second + at, 16);
   }
@@ -73,7 +69,9 @@ struct update_rows {
     auto const at = static_cast<std::size_t>(row) * step;
     float g[4], w[4], m[4], v[4];
     load(gradient, g);
-    load(held, w);
+    auto const halves = *reinterpret_cast<uint4 const*>(held);  // two words of each
+    join(halves.x, halves.z, w[0], w[1]);
+    join(halves.y, halves.w, w[2], w[3]);
     load(held + Columns, m);
     load(held + 2 * Columns, v);
 #pragma unroll
@@ -81,7 +79,6 @@ struct update_rows {
     store(weights + at, w);
     store(first + at, m);
     store(second + at, v);
-    store(copy + at, w);
   }
 };
 

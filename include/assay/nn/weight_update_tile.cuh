@@ -6,6 +6,7 @@
 #include <assay/copy/tile_layout.hpp>
 #include <assay/copy/tile_ring.cuh>
 #include <assay/core/bfloat16.hpp>
+#include <assay/nn/vectors.cuh>
 
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -56,8 +57,8 @@ struct update_tile {
 /// A weight of a launch, as the kernel sees it.
 struct update_target {
   CUtensorMap dy, x;
-  float *weights, *first, *second;
-  bfloat16* copy;
+  kernels::split_pointer weights;
+  float *first, *second;
   int out, in;
   int first_tile;    ///< of the launch
   int tiles_across;  ///< in a row of tiles

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/measure/comparison.hpp>
+#include <assay/page/parts.hpp>
 #include <assay/report/format.hpp>
 #include <assay/report/words.hpp>
 
@@ -84,20 +85,12 @@ class ratio_bounds {
 
 /// The variants of each group that differences on the primary clock connect.
 inline std::vector<std::vector<std::size_t>> compared_groups(measure::comparison const& all) {
-  std::vector<std::size_t> root(all.variants.size());
-  for (std::size_t i = 0; i < root.size(); ++i) { root[i] = i; }
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
   for (auto const& each : all.findings) {
-    auto const who = two_of(each, root.size());
-    if (who) { std::ranges::replace(root, root[who->second], root[who->first]); }
+    if (auto const who = two_of(each, all.variants.size())) { pairs.push_back(*who); }
   }
-  std::vector<std::vector<std::size_t>> groups;
-  for (std::size_t head = 0; head < root.size(); ++head) {
-    std::vector<std::size_t> members;
-    for (std::size_t i = 0; i < root.size(); ++i) {
-      if (root[i] == head) { members.push_back(i); }
-    }
-    if (members.size() > 1) { groups.push_back(std::move(members)); }
-  }
+  auto groups = connected(all.variants.size(), pairs);
+  std::erase_if(groups, [](auto const& each) { return each.size() == 1; });
   return groups;
 }
 

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -255,32 +256,43 @@ inline std::vector<measure::finding const*> shown_findings(measure::comparison c
   return found;
 }
 
+/// The numbers below `count` in groups that pairs connect, each in rising order.
+inline std::vector<std::vector<std::size_t>> connected(
+    std::size_t count, std::vector<std::pair<std::size_t, std::size_t>> const& pairs) {
+  std::vector<std::size_t> group_of(count);
+  std::iota(group_of.begin(), group_of.end(), std::size_t{0});
+  for (auto const& [one, other] : pairs) {
+    auto const to = group_of[one], from = group_of[other];  // `replace` changes what it refers to
+    std::ranges::replace(group_of, from, to);
+  }
+  std::vector<std::vector<std::size_t>> groups(count);
+  for (std::size_t i = 0; i < count; ++i) { groups[group_of[i]].push_back(i); }
+  std::erase_if(groups, [](auto const& each) { return each.empty(); });
+  return groups;
+}
+
 /// Groups of variants that contrasts connect. A large group is cut into parts with a style for each
 /// variant, and the group's first variant is in each part.
 inline std::vector<std::vector<std::size_t>> variant_groups(measure::comparison const& all) {
-  std::vector<std::size_t> root(all.variants.size());
-  for (std::size_t i = 0; i < root.size(); ++i) { root[i] = i; }
+  auto const count = all.variants.size();
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
   for (auto const& each : all.findings) {
-    auto first = root.size();
-    for (std::size_t i = 0; i < std::min(root.size(), each.weights.size()); ++i) {
+    auto first = count;
+    for (std::size_t i = 0; i < std::min(count, each.weights.size()); ++i) {
       if (each.weights[i] == 0) { continue; }
-      if (first == root.size()) { first = root[i]; }
-      std::ranges::replace(root, root[i], first);
+      if (first == count) { first = i; }
+      pairs.emplace_back(first, i);
     }
   }
-  std::vector<std::vector<std::size_t>> groups;
-  for (std::size_t head = 0; head < root.size(); ++head) {
-    std::vector<std::size_t> members;
-    for (std::size_t i = 0; i < root.size(); ++i) {
-      if (root[i] != head) { continue; }
-      if (members.size() == chart_styles) {
-        groups.push_back(std::exchange(members, {members.front()}));
-      }
-      members.push_back(i);
+  std::vector<std::vector<std::size_t>> parts;
+  for (auto const& group : connected(count, pairs)) {
+    auto* part = &parts.emplace_back();
+    for (auto const i : group) {
+      if (part->size() == chart_styles) { part = &parts.emplace_back(1, group.front()); }
+      part->push_back(i);
     }
-    if (!members.empty()) { groups.push_back(std::move(members)); }
   }
-  return groups;
+  return parts;
 }
 
 }  // namespace assay::report::detail

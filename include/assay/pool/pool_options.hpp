@@ -92,6 +92,11 @@ struct pool {
     if (max_bytes != 0 && initial_bytes > max_bytes) {
       refuse("initial_bytes", initial_bytes, "max_bytes", max_bytes);
     }
+    constexpr auto page = std::size_t{2} << 20U;  // of `slab_heap`
+    if (max_bytes != 0 && max_bytes < page) {
+      throw std::invalid_argument("mr::pool: max_bytes " + describe_bytes(max_bytes) +
+                                  " is less than a page of 2 MiB: a pool reserves whole pages");
+    }
   }
 
   bool operator==(pool const&) const = default;

@@ -10,7 +10,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 namespace assay::measure {

@@ -11,7 +11,6 @@
 #include <assay/world/world.hpp>
 
 #include <cstddef>
-#include <string>
 #include <utility>
 #include <vector>
 

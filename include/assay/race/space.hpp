@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <concepts>
-#include <cstddef>
 #include <functional>
 #include <initializer_list>
 #include <stdexcept>

@@ -13,8 +13,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace assay::measure::served {

@@ -16,7 +16,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

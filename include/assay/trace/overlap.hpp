@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <map>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace assay::trace {

@@ -5,9 +5,11 @@
 
 #include <assay/core/memory_type.hpp>
 #include <assay/memory/concepts.hpp>
+#include <assay/stats/number_text.hpp>
 #include <assay/transfer/concepts.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -58,6 +60,10 @@ std::vector<host_array> arrays_of(Link const& link, job<Compute> const& what) {
     throw std::invalid_argument("a job of " + std::to_string(what.elements) +
                                 " elements in blocks of " + std::to_string(what.granularity) +
                                 " is not possible: 0 elements or more in blocks of at least 1 are");
+  }
+  if (!(what.compute_seconds >= 0 && std::isfinite(what.compute_seconds))) {
+    throw std::invalid_argument("compute_seconds is " + stats::number_text(what.compute_seconds) +
+                                ": give 0 (not known), or the finite time of compute");
   }
   std::vector<host_array> all;
   int number = 0;

@@ -60,10 +60,16 @@ struct stage_seconds {
   bool kernel_limits() const noexcept { return kernel >= link(); }
 };
 
+/// The blocks of elements, the last one perhaps shorter. A block may be as large as its type.
+inline std::int64_t blocks_of(std::int64_t elements, std::int64_t granularity) {
+  return elements / granularity + (elements % granularity != 0 ? 1 : 0);
+}
+
 /// The elements of at most `chunks` equal chunks, at multiples of `granularity`; none is empty.
 inline std::vector<std::int64_t> equal_chunks(std::int64_t elements, std::int64_t granularity,
                                               int chunks) {
-  auto const units = (elements + granularity - 1) / granularity;
+  auto const units = blocks_of(elements, granularity);
+  chunks = static_cast<int>(std::min<std::int64_t>(chunks, units));
   std::vector<std::int64_t> found;
   std::int64_t from = 0;
   for (int i = 1; i <= chunks; ++i) {
@@ -126,7 +132,7 @@ inline chunk_plan plan_chunks(link_costs const& of, job_size const& size,
   if (size.elements <= 0) { return plan; }
   stage_seconds const all{of, size};
   auto const step = page_granularity(size.granularity, size.elements);
-  auto const most = std::min<std::int64_t>(limits.max_chunks, (size.elements + step - 1) / step);
+  auto const most = std::min<std::int64_t>(limits.max_chunks, blocks_of(size.elements, step));
   int const copies = all.kernel_limits()           ? 1
                      : all.copy_in >= all.copy_out ? size.inputs
                                                    : size.outputs;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/core/nvtx_range.hpp>
+#include <assay/core/place.hpp>
 #include <assay/core/policy.hpp>
 #include <assay/host/streaming_copy.hpp>
 
@@ -55,9 +56,7 @@ struct staging {
       throw std::invalid_argument("staging: buffer_bytes is " + std::to_string(buffer_bytes) +
                                   ", but must be at least 4096");
     }
-    if (made.threads == 0) {
-      made.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 8);
-    }
+    if (made.threads == 0) { made.threads = std::min(usable_cores(), 8); }
     return made;
   }
 };

@@ -149,13 +149,12 @@ struct activations {
 /// The bytes that a training step holds, by purpose, each a multiple of 256. All of it is one
 /// piece of memory.
 struct memory_plan {
-  std::size_t weights = 0;
+  std::size_t weights = 0;  ///< as floats, or their two halves beside activations of 16 bits
   std::size_t gradients = 0;
-  std::size_t moments = 0;      ///< two of AdamW
-  std::size_t weight_copy = 0;  ///< in the type of activations, if that is not float32
-  std::size_t tokens = 0;       ///< inputs, targets, and the positions of inputs by word
-  std::size_t constants = 0;    ///< the table of RoPE, the factors of AdamW
-  std::size_t workspace = 0;    ///< of cuBLAS, and for sums in several parts
+  std::size_t moments = 0;    ///< two of AdamW
+  std::size_t tokens = 0;     ///< inputs, targets, and the positions of inputs by word
+  std::size_t constants = 0;  ///< the table of RoPE, the factors of AdamW
+  std::size_t workspace = 0;  ///< of cuBLAS, and for sums in several parts
   std::size_t activations = 0;
 
   /// Of cuBLAS, and the least of the workspace.
@@ -172,7 +171,7 @@ struct memory_plan {
 
   /// The part that stays from step to step.
   std::size_t kept() const {
-    return weights + gradients + moments + weight_copy + tokens + constants + workspace;
+    return weights + gradients + moments + tokens + constants + workspace;
   }
   std::size_t peak() const { return kept() + activations; }
 
@@ -185,9 +184,9 @@ struct memory_plan {
   memory_plan(problem const& of, std::size_t narrow_bytes, std::size_t of_activations)
       : activations(of_activations) {
     auto const parameters = static_cast<std::size_t>(of.model.parameters());
-    weights = gradients = rounded(parameters * sizeof(float));
-    moments = 2 * weights;
-    weight_copy = narrow_bytes < sizeof(float) ? rounded(parameters * narrow_bytes) : 0;
+    gradients = rounded(parameters * sizeof(float));
+    moments = 2 * gradients;
+    weights = narrow_bytes < sizeof(float) ? 2 * rounded(parameters * narrow_bytes) : gradients;
     tokens = rounded(token_count(of) * sizeof(token));
     constants =
         rounded(static_cast<std::size_t>(of.context * of.model.head_size()) * sizeof(float)) +

@@ -3,12 +3,14 @@
 /// The passes of a decoder on a device, in memory of the caller; needs cuBLAS.
 #pragma once
 
+#include <assay/host/parallel_for.hpp>
 #include <assay/nn/adamw.cuh>
 #include <assay/nn/cross_entropy.cuh>
 #include <assay/nn/cublas_products.hpp>
 #include <assay/nn/embedding.cuh>
 #include <assay/nn/fused_attention_backward.cuh>
 #include <assay/nn/masked_softmax.cuh>
+#include <assay/nn/operation.hpp>
 #include <assay/nn/rms_norm.cuh>
 #include <assay/nn/rope.cuh>
 #include <assay/nn/swiglu.cuh>
@@ -25,9 +27,42 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace assay::nn {
+
+namespace detail {
+
+/// Calls `each(i)` for all numbers below `count`, in several threads.
+template <class Each>
+void for_each_number(std::size_t count, Each const& each) {
+  host::parallel_for(host::all_threads(), static_cast<std::ptrdiff_t>(count), 1 << 16,
+                     [&](auto begin, auto end) {
+                       for (auto i = begin; i < end; ++i) { each(static_cast<std::size_t>(i)); }
+                     });
+}
+
+}  // namespace detail
+
+/// Numbers of a device on the host. Waits for the stream.
+template <class T>
+std::vector<std::remove_const_t<T>> on_host(::cuda::stream_ref stream, std::span<T> from) {
+  std::vector<std::remove_const_t<T>> to(from.size());
+  check(cudaMemcpyAsync(to.data(), from.data(), from.size_bytes(), cudaMemcpyDeviceToHost,
+                        stream.get()));
+  check(cudaStreamSynchronize(stream.get()));
+  return to;
+}
+/// The same of floats in two halves.
+inline std::vector<float> on_host(::cuda::stream_ref stream, split_floats const& from) {
+  auto const high = on_host(stream, from.high);
+  auto const low = on_host(stream, from.low);
+  std::vector<float> to(from.size());
+  detail::for_each_number(
+      to.size(), [&](std::size_t i) { to[i] = static_cast<float>(float_halves{high[i], low[i]}); });
+  return to;
+}
 
 /// Throws `std::invalid_argument` unless a plan fits the free memory of the current device.
 inline void require_free(memory_plan const& plan) {
@@ -109,13 +144,13 @@ class device_model {
         workspace_(cut_.take<std::byte>(memory_plan{of, how}.workspace)),
         products_(workspace_.first(memory_plan::workspace_bytes), is_tf32) {
     auto const count = static_cast<std::size_t>(of.model.parameters());
-    for (auto* each : {&weights_, &gradients_, &first_, &second_}) { cut_.take(*each, count); }
-    if constexpr (std::same_as<narrow, float>) {
-      matrices_ = weights_;
+    if constexpr (is_split) {
+      cut_.take(weights_.high, count);
+      cut_.take(weights_.low, count);
     } else {
-      cut_.take(copy_, count);
-      matrices_ = copy_;
+      cut_.take(weights_, count);
     }
+    for (auto* each : {&gradients_, &first_, &second_}) { cut_.take(*each, count); }
     cut_.take(tokens_, memory_plan::token_count(of));
     cut_.take(turns_, static_cast<std::size_t>(of.context * of.model.head_size()));
     cut_.take(factors_, 1);
@@ -129,12 +164,10 @@ class device_model {
   device_model& operator=(device_model const&) = delete;
 
   problem const& of() const { return of_; }
-  std::span<float> weights() const { return weights_; }
+  weight_span<float, narrow> weights() const { return weights_; }
   std::span<float> gradients() const { return gradients_; }
   /// All that a step of AdamW reads and writes.
-  trained_weights<float, narrow> trained() const {
-    return {gradients_, weights_, first_, second_, copy_};
-  }
+  trained_weights<float, narrow> trained() const { return {gradients_, weights_, first_, second_}; }
   /// The nodes of the graph that the passes were last captured into, with their operations.
   std::vector<captured_node> const& captured() const { return log_.nodes(); }
   /// Within a capture, after work that a caller enqueued behind the passes.
@@ -151,8 +184,19 @@ class device_model {
 
   void set_weights(::cuda::stream_ref stream, std::vector<float> const& all) {
     detail::require_size("set_weights", "the argument", std::span{all}, weights_.size());
-    copy_in(stream, weights_, all);
-    if constexpr (!std::same_as<narrow, float>) { enqueue_copy(stream, weights_, copy_); }
+    if constexpr (is_split) {
+      std::vector<narrow> high(all.size());
+      std::vector<std::uint16_t> low(all.size());
+      detail::for_each_number(all.size(), [&](std::size_t i) {
+        float_halves const both{all[i]};
+        high[i] = both.high;
+        low[i] = both.low;
+      });
+      copy_in(stream, weights_.high, high);
+      copy_in(stream, weights_.low, low);
+    } else {
+      copy_in(stream, weights_, all);
+    }
   }
   /// The tokens of the next passes.
   void set_batch(::cuda::stream_ref stream, token_batch const& batch) {
@@ -175,7 +219,7 @@ class device_model {
   void enqueue_forward(::cuda::stream_ref stream, activation_arrays const& a) {
     number_ = 0;
     run(stream, [&](auto& each) {
-      forward_pass(each, of_, how_.attention, std::span<token const>{inputs()}, matrices(), a);
+      forward_pass(each, of_, how_.attention, std::span<token const>{inputs()}, parameters(), a);
     });
   }
   void enqueue_loss(::cuda::stream_ref stream, activation_arrays const& a) {
@@ -186,7 +230,7 @@ class device_model {
   void enqueue_gradients(::cuda::stream_ref stream, activation_arrays const& a) {
     nn::weights<float> const to{of_.model, gradients_};
     run(stream, [&](auto& each) {
-      backward_pass(each, of_, how_.attention, positions(), matrices(), to, a);
+      backward_pass(each, of_, how_.attention, positions(), parameters(), to, a);
     });
   }
   /// A step of training: loss, gradients and AdamW. A rank of several gives its `gradient_average`,
@@ -196,15 +240,18 @@ class device_model {
     enqueue_loss(stream, a);
     nn::weights<float> const to{of_.model, gradients_};
     run(stream, [&](auto& each) {
-      training_pass(each, of_, how_, positions(), matrices(), to, a, adamw_update{}, trained(),
+      training_pass(each, of_, how_, positions(), parameters(), to, a, adamw_update{}, trained(),
                     reduce...);
     });
   }
 
  private:
+  static constexpr bool is_split = !std::same_as<narrow, float>;
   static constexpr bool is_tf32 = std::same_as<decltype(Choices::precision), tf32>;
 
-  nn::weights<float, narrow> matrices() const { return {of_.model, weights_, matrices_}; }
+  nn::weights<float, narrow> parameters() const {
+    return nn::weights<float, narrow>{of_.model, weights_};
+  }
   std::span<token> inputs() const { return tokens_.first(static_cast<std::size_t>(of_.tokens())); }
   std::span<token> targets() const { return tokens_.subspan(inputs().size(), inputs().size()); }
 
@@ -232,10 +279,9 @@ class device_model {
   detail::cutter cut_;
   std::span<std::byte> workspace_;
   cublas_products products_;
-  std::span<float> weights_, gradients_, first_, second_, turns_;
-  std::span<narrow> copy_;      ///< empty if activations are float32
-  std::span<narrow> matrices_;  ///< the copy, or the weights themselves
-  std::span<token> tokens_;     ///< inputs, targets, positions by word and their begins
+  weight_span<float, narrow> weights_;
+  std::span<float> gradients_, first_, second_, turns_;
+  std::span<token> tokens_;  ///< inputs, targets, positions by word and their begins
   std::span<adamw_factors> factors_;
   std::uint64_t number_ = 0;
   capture_log log_;

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace assay::nn {
@@ -46,9 +45,9 @@ class device_trainer {
   std::vector<captured_node> const& captured() const { return model_.captured(); }
 
   /// In the order of `weight_tensors`. Each waits for the stream.
-  std::vector<float> weights() const { return copy_out(model_.weights()); }
+  std::vector<float> weights() const { return on_host(stream_, model_.weights()); }
   /// A step keeps those of matrices unless `optimiser::in_products` made them.
-  std::vector<float> gradients() const { return copy_out(model_.gradients()); }
+  std::vector<float> gradients() const { return on_host(stream_, model_.gradients()); }
   void set_weights(std::vector<float> const& all) { model_.set_weights(stream_, all); }
 
   /// The forward pass alone: the logits stay on the device. Waits for the stream, as the next three
@@ -104,14 +103,7 @@ class device_trainer {
   }
 
  private:
-  float found_loss() const { return copy_out(activations_.loss)[0]; }
-  std::vector<float> copy_out(std::span<float const> from) const {
-    std::vector<float> to(from.size());
-    check(cudaMemcpyAsync(to.data(), from.data(), from.size_bytes(), cudaMemcpyDeviceToHost,
-                          stream_.get()));
-    check(cudaStreamSynchronize(stream_.get()));
-    return to;
-  }
+  float found_loss() const { return on_host(stream_, activations_.loss)[0]; }
 
   adamw settings_;
   ::cuda::stream_ref stream_;

@@ -45,8 +45,8 @@ class gradient_average {
     if (how.narrow) {
       narrow_.emplace(by.device(), static_cast<std::size_t>(model.parameters()) * sizeof(bfloat16));
       // Loads the kernels now: later, a load could wait behind a rank that waits for this one.
-      (void)kernel::kernel_attributes(kernels::copy_elements<float, bfloat16>, by.device());
-      (void)kernel::kernel_attributes(kernels::copy_elements<bfloat16, float>, by.device());
+      (void)kernel::kernel_attributes(kernels::copy_elements<float*, bfloat16*>, by.device());
+      (void)kernel::kernel_attributes(kernels::copy_elements<bfloat16*, float*>, by.device());
     }
   }
 

@@ -95,7 +95,7 @@ class host_trainer {
     sort_positions(batch.inputs, order_, begins_);
     training_pass(run_, of_, how_, token_positions{order_, begins_}, w, dw, activations_,
                   adamw_update{settings_, weights_.size(), steps_},
-                  trained_weights<Real>{gradients_, weights_, first_, second_, {}}, reduce...);
+                  trained_weights<Real>{gradients_, weights_, first_, second_}, reduce...);
     return found;
   }
 

@@ -50,7 +50,7 @@ class ledger {
     using narrow = typename Choices::activation;
     activations<float, narrow> const a{of, layout_of(how)};
     // Nothing is computed, so the arrays have no elements.
-    weights<float, narrow> const none{of.model, {}, {}};
+    weights<float, narrow> const none{of.model};
     forward_pass(*this, of, how.attention, {}, none, a);
     loss_pass(*this, of, {}, a);
     training_pass(*this, of, how, {}, none, weights<float>{of.model}, a, adamw_update{},

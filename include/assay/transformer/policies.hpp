@@ -6,7 +6,6 @@
 #include <assay/core/bfloat16.hpp>
 #include <assay/core/policy.hpp>
 
-#include <string>
 #include <string_view>
 #include <type_traits>
 

@@ -64,7 +64,7 @@ __device__ void fill_chunks(typename Tile::chunks const& ring, swiglu_call const
 
 /// Starts the products of a slot, for both halves of its rows. Weights have their depth in rows in
 /// the backward pass, and in columns in the forward pass.
-template <class Tile, int Count>
+template <class Tile, std::size_t Count>
 __device__ void start_token_products(unsigned slot, float (&sum)[2][Count]) {
   constexpr unsigned eight_rows = 8 * 128, half = 64 * 128 / 16;
   unsigned leading = 16, step = 32 / 16;  // the first is not used
@@ -82,7 +82,7 @@ __device__ void start_token_products(unsigned slot, float (&sum)[2][Count]) {
 }
 
 /// Makes gradients of the sums of a tile, chunk by chunk from `I` on.
-template <class Tile, int I = 0, int Count>
+template <class Tile, int I = 0, std::size_t Count>
 __device__ void store_chunks(typename Tile::chunks const& ring, typename Tile::chunks::position& at,
                              swiglu_call const& call, swiglu_place where,
                              float const (&sum)[2][Count], std::byte* staged) {
@@ -101,7 +101,7 @@ __device__ void store_chunks(typename Tile::chunks const& ring, typename Tile::c
 }
 
 /// Hands the sums of the tile of that number over to SwiGLU.
-template <class Tile, int Count>
+template <class Tile, std::size_t Count>
 __device__ void apply_swiglu(unsigned char* storage, swiglu_call const& call, swiglu_place where,
                              int number, float const (&sum)[2][Count]) {
   int const warp = static_cast<int>(threadIdx.x / 32), own = warp / 4;

@@ -108,7 +108,7 @@ struct swiglu_place {
 
 /// Rounds `Columns` columns of a warp's 16 rows, from sum `First` of each thread on, into shared
 /// memory.
-template <class Tile, int First, int Columns, int Count>
+template <class Tile, int First, int Columns, std::size_t Count>
 __device__ void stage_rows(float const (&sum)[Count], std::byte* to) {
   int const lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
@@ -125,7 +125,7 @@ __device__ void stage_rows(float const (&sum)[Count], std::byte* to) {
 
 /// Stores gate and up of a warp's 16 rows of a tile, and what SwiGLU makes of them. Two groups of
 /// elements at once hide each other's latency.
-template <class Tile, int Count>
+template <class Tile, std::size_t Count>
 __device__ void store_gated(swiglu_call const& call, int row, int column, float const (&sum)[Count],
                             std::byte* staged) {
   constexpr int groups = Tile::width / 8;

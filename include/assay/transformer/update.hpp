@@ -9,7 +9,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <span>
 
 namespace assay::nn {
 
@@ -23,7 +22,7 @@ void update_part(Run& run, adamw_update op, std::size_t offset, std::size_t coun
     return from.empty() ? from : from.subspan(offset, op.extent());
   };
   run(place_in_step{phase::optimiser, -1, "adamw"}, op, part(all.gradients), part(all.weights),
-      part(all.first), part(all.second), part(all.copy));
+      part(all.first), part(all.second));
 }
 
 /// A step of AdamW over what no product makes: the embedding and the gains, of which both of a
@@ -43,8 +42,7 @@ void update_others(Run& run, adamw_update op, decoder const& model,
   }
 }
 
-/// `backward_pass` and a step of AdamW, which also writes the copy of the weights. The count of
-/// `op` does not matter.
+/// `backward_pass` and a step of AdamW. The count of `op` does not matter.
 template <class Run, class Choices, class Real, class Narrow>
 void training_pass(Run& run, problem const& of, Choices const& how, token_positions const& tokens,
                    weights<Real, Narrow> const& w, weights<Real> const& dw,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <assay/nn/adamw.hpp>
+#include <assay/nn/operation.hpp>
 #include <assay/nn/product.hpp>
 #include <assay/nn/rms_norm.hpp>
 #include <assay/nn/weight_update.hpp>
@@ -12,7 +13,6 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace assay::nn {
@@ -20,8 +20,9 @@ namespace assay::nn {
 /// What a step of AdamW reads and writes.
 template <class Real, class Narrow = Real>
 struct trained_weights {
-  std::span<Real> gradients, weights, first, second;
-  std::span<Narrow> copy;  ///< in the type of activations; empty if that is the same type
+  std::span<Real> gradients;
+  weight_span<Real, Narrow> weights;
+  std::span<Real> first, second;
 };
 
 /// Runs the operations of a backward pass, but holds products of weights back and runs them with
@@ -71,8 +72,7 @@ class products_with_updates {
     };
     last_layer_ = where.layer;
     held_.all.push_back(op);
-    arrays_.push_back({dy, x, gradient, part(all_.weights), part(all_.first), part(all_.second),
-                       part(all_.copy)});
+    arrays_.push_back({dy, x, gradient, part(all_.weights), part(all_.first), part(all_.second)});
   }
 
   Run& run_;

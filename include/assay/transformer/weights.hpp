@@ -5,6 +5,7 @@
 
 #include <assay/core/random.hpp>
 #include <assay/host/parallel_for.hpp>
+#include <assay/nn/operation.hpp>
 #include <assay/transformer/decoder.hpp>
 
 #include <cmath>
@@ -58,22 +59,22 @@ inline std::vector<weight_tensor> weight_tensors(decoder const& model) {
 /// each other, and so do both of SwiGLU's inputs: `qkv` and `w13` are them together.
 template <class Real, class Narrow = Real>
 struct layer_weights {
-  std::span<Real> norm1, norm2;
+  weight_span<Real, Narrow> norm1, norm2;
   std::span<Narrow> q, k, v, qkv, output, w1, w3, w13, w2;
 };
 
-/// The weights of a decoder, or their gradients. Matrices of products are `Narrow`.
+/// The weights of a decoder, or their gradients. Matrices of products are `Narrow`: the upper
+/// halves of the weights.
 template <class Real, class Narrow = Real>
 struct weights {
-  std::span<Real> embedding;
+  weight_span<Real, Narrow> embedding;
   std::vector<layer_weights<Real, Narrow>> layers;
-  std::span<Real> final_norm;
+  weight_span<Real, Narrow> final_norm;
   std::span<Narrow> head;
 
   /// The parts of `all`, which has `model.parameters()` elements; or empty parts.
-  explicit weights(decoder const& model, std::span<Real> all = {}) : weights(model, all, all) {}
-  /// The same with matrices of `copy`, which has as many elements.
-  weights(decoder const& model, std::span<Real> all, std::span<Narrow> copy) {
+  explicit weights(decoder const& model, weight_span<Real, Narrow> all = {}) {
+    std::span<Narrow> const matrices = factors_of(all);
     auto const tensors = weight_tensors(model);
     std::size_t next = 0;
     auto const take = [&](auto& to, auto from) {
@@ -87,14 +88,14 @@ struct weights {
     for (std::int64_t l = 0; l < model.layers; ++l) {
       auto& to = layers.emplace_back();
       take(to.norm1, all);
-      for (auto* each : {&to.q, &to.k, &to.v, &to.output}) { take(*each, copy); }
+      for (auto* each : {&to.q, &to.k, &to.v, &to.output}) { take(*each, matrices); }
       take(to.norm2, all);
-      for (auto* each : {&to.w1, &to.w3, &to.w2}) { take(*each, copy); }
+      for (auto* each : {&to.w1, &to.w3, &to.w2}) { take(*each, matrices); }
       to.qkv = together(to.q, 3);
       to.w13 = together(to.w1, 2);
     }
     take(final_norm, all);
-    take(head, copy);
+    take(head, matrices);
   }
 };
 

@@ -10,6 +10,7 @@
 #include <assay/memory/cuda_malloc.hpp>
 #include <assay/submit/lane.hpp>
 #include <assay/transformer/device_model.cuh>
+#include <assay/transformer/gradient_check.hpp>
 #include <assay/transformer/ledger.hpp>
 #include <assay/transformer/update_check.hpp>
 #include <assay/workload/concepts.hpp>
@@ -37,7 +38,7 @@ enum class run { forward, step };
 /// The results of an item: the loss and gradients of a step, or the last logits of a forward pass.
 struct item_outputs {
   float loss = 0;
-  std::vector<float> values;  ///< at most the first 2^16 of each tensor
+  std::vector<float> values;  ///< the compared elements of each tensor
 };
 
 /// The state of the items of a transformer, with device memory of its own. Activations come from
@@ -100,15 +101,15 @@ class transformer_items {
     device_guard const guard{place_};
     item_outputs found;
     if (what_ == nn::run::forward) {
-      for (auto const each : on_host(last_.span())) {
+      for (auto const each : on_host(own_, last_.span())) {
         found.values.push_back(static_cast<float>(each));
       }
       return found;
     }
-    found.loss = on_host(loss_.span())[0];
+    found.loss = on_host(own_, loss_.span())[0];
     for (auto const& tensor : weight_tensors(model_.of().model)) {
-      auto const count = std::min(tensor.size(), std::size_t{1} << 16);
-      auto const part = on_host(gradients().subspan(tensor.offset, count));
+      auto const part =
+          on_host(own_, gradients().subspan(tensor.offset, compared_elements(tensor)));
       found.values.insert(found.values.end(), part.begin(), part.end());
     }
     return found;
@@ -160,21 +161,20 @@ class transformer_items {
     }
     return {};
   }
-  std::vector<update_sample<narrow>> samples() const {
+  std::vector<update_sample> samples() const {
     auto const all = model_.trained();
-    std::vector<update_sample<narrow>> made;
+    std::vector<update_sample> made;
     for (auto const& tensor : weight_tensors(model_.of().model)) {
-      auto const some = [&]<class T>(std::span<T> from) {
-        if (from.empty()) { return std::vector<T>{}; }
+      auto const some = [&](auto const& from) {
         constexpr std::size_t most = 2048;
-        auto const own = from.subspan(tensor.offset, tensor.size());
-        auto taken = on_host(own.first(std::min(most, own.size())));
-        auto const rest = on_host(own.last(std::min(most, own.size() - taken.size())));
+        auto const first = std::min(most, tensor.size());
+        auto const last = std::min(most, tensor.size() - first);
+        auto taken = on_host(own_, from.subspan(tensor.offset, first));
+        auto const rest = on_host(own_, from.subspan(tensor.offset + tensor.size() - last, last));
         taken.insert(taken.end(), rest.begin(), rest.end());
         return taken;
       };
-      made.push_back({some(gradients()), some(all.weights), some(all.first), some(all.second),
-                      some(all.copy)});
+      made.push_back({some(gradients()), some(all.weights), some(all.first), some(all.second)});
     }
     return made;
   }
@@ -189,14 +189,6 @@ class transformer_items {
   static void keep(::cuda::stream_ref stream, std::span<T> to, std::span<T> from) {
     check(cudaMemcpyAsync(to.data(), from.data(), to.size_bytes(), cudaMemcpyDeviceToDevice,
                           stream.get()));
-  }
-  template <class T>
-  std::vector<T> on_host(std::span<T> from) const {
-    std::vector<T> to(from.size());
-    check(cudaMemcpyAsync(to.data(), from.data(), from.size_bytes(), cudaMemcpyDeviceToHost,
-                          own_.get()));
-    own_.synchronize();
-    return to;
   }
 
   on::device place_;
@@ -284,9 +276,9 @@ struct transformer {
   }
   void poison(state& of_items) const { of_items.items->poison(); }
 
-  /// The loss and, by the norm of the difference, gradients or logits. Rounding grows with the
-  /// number of layers, so the bounds are wider than in the tests of two layers. Weights and moments
-  /// are held to float64 behind a step of training, which `prepare` ran.
+  /// The loss and, by the norm of the difference, gradients of all tensors and of each, or logits.
+  /// Rounding grows with the number of layers, so the bounds are wider than in the tests of two
+  /// layers. `prepare` ran a step of training: its weights and moments are held to float64.
   mismatch verify(state& of_items) const {
     if (auto const& wrong = of_items.items->wrong_update()) { return wrong; }
     using precision = decltype(how.precision);
@@ -299,15 +291,8 @@ struct transformer {
       return "the loss is " + std::to_string(found.loss) + ", expected is " +
              std::to_string(wanted.loss);
     }
-    double apart = 0, whole = 0;
-    for (std::size_t i = 0; i < wanted.values.size(); ++i) {
-      apart += std::pow(static_cast<double>(found.values[i]) - wanted.values[i], 2);
-      whole += std::pow(static_cast<double>(wanted.values[i]), 2);
-    }
-    auto const error = std::sqrt(apart / whole);
-    if (error <= allowed) { return {}; }
-    return std::string{run == nn::run::step ? "gradients" : "logits"} + " differ by " +
-           std::to_string(error) + " of their norm, allowed is " + std::to_string(allowed);
+    return run == nn::run::step ? nn::wrong_gradients(model, found.values, wanted.values, allowed)
+                                : nn::wrong_by_norm("logits", found.values, wanted.values, allowed);
   }
 };
 

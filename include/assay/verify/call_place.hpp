@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 
 namespace assay::verify_detail {
 

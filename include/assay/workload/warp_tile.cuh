@@ -28,7 +28,7 @@ struct tuning {
 template <class T, int Rows>
 struct alignas(sizeof(T) * Rows) pack {
   static_assert(sizeof(T) * Rows <= 16, "a thread moves at most 16 bytes at a time");
-  T at[Rows];
+  T at[static_cast<std::size_t>(Rows)];
 };
 
 /// The built-in type that moves so many bytes in one instruction.

@@ -61,6 +61,11 @@ class world {
       throw std::invalid_argument("the token of a world has a line break");
     }
     if (of.ranks == 1) { return alone(); }
+    if (of.host.empty() || of.port < 1 || of.port > 65535) {
+      throw std::invalid_argument("rank 0 of " + std::to_string(of.ranks) + " ranks at '" +
+                                  of.host + ":" + std::to_string(of.port) +
+                                  "': name its host, and a port from 1 to 65535");
+    }
     return world{of, std::make_shared<detail::star>(of, detail::meet(of))};
   }
 

@@ -6,6 +6,7 @@
 #include "folder.hpp"
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,7 +14,6 @@
 #include <fstream>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 using assay::test::contains;
@@ -115,7 +115,9 @@ TEST_CASE("the commit that made a program slower is named, and its checkout is u
   CHECK_THAT(drawn.out, contains("SLOWER +3.00 %") && contains("10.30 ms") &&
                             contains("Stored numbers prove nothing about each other"));
   CHECK_THAT(here.shell("cat h.html").out, contains("<svg") && contains("prove nothing"));
-  CHECK(here.shell("'" + history + "' time").code == 2);
+  auto const refused = here.shell("'" + history + "' time");
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, contains("time is not JSON: name a file that --json wrote"));
   auto const untitled = here.shell(
       "for each in .git/assay-bisect/*/*-0.json; do sed 's/\"title\": \"[^\"]*\"/\"title\": \"\"/' "
       "\"$each\" > u.json; done; '" +
@@ -150,6 +152,78 @@ TEST_CASE("an interrupted bisection goes on from its answers") {
   CHECK_THAT(rest.out, contains("(change 3)"));
 }
 
+TEST_CASE("a command that runs ends with its bisection, whatever the signal") {
+  if (bisect.empty()) { return; }
+  repository const here{slower_from(3)};
+  auto const number = std::to_string(::getpid());
+  for (std::string const signal : {"INT", "TERM", "HUP"}) {
+    // A number of seconds that no other process sleeps.
+    auto const sleep = "sleep 1" + number + (signal == "INT" ? "1" : signal == "TERM" ? "2" : "3");
+    auto const cut =
+        here.shell("'" + bisect + "' good HEAD --build true --command 'touch ../../../" + signal +
+                   "; " + sleep + "; true' & bisection=$!\nfor i in $(seq 400); do [ -e " + signal +
+                   " ] && break; sleep 0.05; done\nkill -" + signal +
+                   " $bisection; wait $bisection; code=$?; pgrep -f '^" + sleep + "'; exit $code");
+    INFO(signal << ": " << cut.out << cut.err);
+    CHECK(cut.code == 4);
+    CHECK_THAT(cut.err, contains("interrupted: the same command goes on from here"));
+    CHECK(cut.out.empty());  // no process stays
+    CHECK(here.shell("ls .git/assay-bisect/answers-*/*.json").code != 0);
+  }
+}
+
+TEST_CASE("git's warnings and signatures are no commits") {
+  if (bisect.empty()) { return; }
+  repository const here{slower_from(2)};
+  here.write("signer",
+             "#!/bin/sh\nprintf '\\n[GNUPG:] SIG_CREATED x\\n' >&2; echo 'a signature of gpg'\n");
+  auto const sign = here.shell(
+      "chmod +x ../signer; git config gpg.program \"$PWD/../signer\"; git config "
+      "log.showSignature true; git commit -S --allow-empty -q -m signed");
+  INFO(sign.err);
+  REQUIRE(sign.code == 0);
+  auto const what = here.shell("export GIT_TRACE=1; '" + bisect +
+                               "' good HEAD --build true --command 'cat time' --metric "
+                               "'ms=([0-9.]+)'");
+  INFO(what.out << what.err);
+  CHECK(what.code == 0);
+  CHECK_THAT(what.out, contains("(change 2)") && contains("; 17 commits after GOOD"));
+}
+
+TEST_CASE("answers of another machine do not count") {
+  if (bisect.empty() || std::system("taskset -c 0 nproc | grep -qx 1 && [ $(nproc) -gt 1 ]") != 0) {
+    return;
+  }
+  repository const here{slower_from(2)};
+  auto const command =
+      "'" + bisect + "' good HEAD --build true --command 'cat time' --metric 'ms=([0-9.]+)'";
+  CHECK(here.shell(command).code == 0);
+  auto const other = here.shell("taskset -c 0 " + command);
+  INFO(other.err);
+  CHECK_THAT(other.err, contains("comparing "));
+  CHECK(other.err.find("building ") == std::string::npos);
+  CHECK(here.shell(command).err.find("comparing ") == std::string::npos);
+}
+
+TEST_CASE("a build that failed says how it is made again") {
+  if (bisect.empty()) { return; }
+  repository const here{slower_from(2)};
+  auto const command = "'" + bisect +
+                       "' good HEAD --build 'test -e ../../../tool' --command 'cat time' --metric "
+                       "'ms=([0-9.]+)'";
+  auto const failed = here.shell(command);
+  INFO(failed.err);
+  CHECK(failed.code == 4);
+  auto const at = failed.err.find("(remove ");
+  REQUIRE(at != std::string::npos);
+  auto const end = failed.err.find(" to build it again)", at);
+  REQUIRE(end != std::string::npos);
+  auto const named = failed.err.substr(at + 8, end - at - 8);
+  CHECK(here.shell("touch tool; rm .git/assay-bisect/*.built && ! [ -e '" + named + "' ]").code ==
+        0);
+  CHECK(here.shell(command).code == 0);
+}
+
 TEST_CASE("what cannot be bisected is one line and an exit code") {
   if (bisect.empty()) { return; }
   repository const here{{"ms=10.0", "ms=10.0", "ms=9.0", "broken", "silent", "ms=10.001"}};
@@ -166,6 +240,8 @@ TEST_CASE("what cannot be bisected is one line and an exit code") {
            {"good HEAD --margin 0", 2, "--margin 0: it must lie between"},
            {"good HEAD --clock sun", 2, "sun"},
            {"good HEAD --program x", 2, "--command"},
+           {"good HEAD --json x", 2, "--json"},
+           {"good HEAD --labels a,b", 2, "--labels"},
            {"good HEAD --frob", 2, "--frob"}}) {
     auto const what = here.run(arguments);
     INFO(arguments << ": " << what.out << what.err);
@@ -209,6 +285,22 @@ TEST_CASE("a case of a program that calls assay::serve is bisected, where commit
   auto const missing = run("nothing");
   CHECK(missing.code == 2);
   CHECK_THAT(missing.err, contains("unknown case 'nothing'"));
+}
+
+TEST_CASE("a state of nvbench is bisected, where GOOD skips another one") {
+  if (bisect.empty()) { return; }
+  repository const here{{"skips", "skips", "slow", "slow"}};
+  here.write("build.sh",
+             "ln -s '" ASSAY_NVBENCH_PROGRAM
+             "' skips; ln -s skips slow\n"
+             "printf '#!/bin/sh\\ncd \"${0%%/*}\"; exec ./%s \"$@\"\\n' $(cat time) > bench\n"
+             "chmod +x bench\n");
+  auto const what = here.shell("'" + bisect +
+                               "' good HEAD --nvbench --case 'copy N=16' --program bench "
+                               "--epochs=24 --build 'sh ../../../../build.sh'");
+  INFO(what.out << what.err);
+  CHECK(what.code == 0);
+  CHECK_THAT(what.out, contains("(change 2) takes +5.00 %"));
 }
 
 TEST_CASE("commits that leave the machine code as it is are not measured") {

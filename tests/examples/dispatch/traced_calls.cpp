@@ -4,7 +4,6 @@
 #include "dispatch/traced_calls.hpp"
 
 #include <functional>
-#include <string>
 
 using namespace assay;
 

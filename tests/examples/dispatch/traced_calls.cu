@@ -18,11 +18,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iostream>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace assay::kernel {

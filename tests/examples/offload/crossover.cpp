@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <string>
 
 using namespace assay;
 using dispatch::costs;

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <limits>
 #include <string>
-#include <utility>
 
 using namespace assay;
 using test::contains;

@@ -4,7 +4,6 @@
 #include "dispatch/fake_device.hpp"
 
 #include <cmath>
-#include <cstddef>
 
 using namespace assay;
 

@@ -9,7 +9,6 @@
 #include "workloads/transpose.hpp"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace assay::test {

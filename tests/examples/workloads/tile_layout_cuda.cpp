@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <vector>
 
 using namespace assay;
 

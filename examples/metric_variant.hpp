@@ -1,29 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `metric_subject`: a command that prints the numbers to compare.
+/// `metric_variant`: a command that prints the numbers to compare.
 #pragma once
 
 #include "command_subject.hpp"
+#include "recorded_subject.hpp"
 
 #include <assay/measure/subject.hpp>
 #include <assay/stats/number_text.hpp>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstddef>
-#include <memory>
 #include <numeric>
-#include <optional>
 #include <regex>
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -96,68 +89,23 @@ struct metric {
   }
 };
 
-/// What a command prints on its standard output.
-inline std::string output_of(command const& of) {
-  int const file = ::memfd_create("output", MFD_CLOEXEC);
-  if (file < 0) { throw std::system_error(errno, std::generic_category(), "no memory file"); }
-  std::unique_ptr<int const, void (*)(int const*)> const owned{
-      &file, [](int const* old) { ::close(*old); }};
-  of.run(file);
-  std::string all;
-  std::array<char, 1 << 16> piece{};
-  for (::ssize_t got = 0;
-       (got = ::pread(file, piece.data(), piece.size(), static_cast<::off_t>(all.size()))) > 0;) {
-    all.append(piece.data(), static_cast<std::size_t>(got));
-  }
-  return all;
-}
-
-/// One run of a command, whose numbers are the times of its epoch. Runs are the repetitions: the
-/// numbers of one run share a start, a placement and a state of the machine.
-class metric_subject final : public measure::subject {
- public:
-  /// Runs the command.
-  metric_subject(command const& of, metric read) : read_(std::move(read)) {
+/// A command that prints its numbers, as a variant.
+inline measure::variant metric_variant(std::string label, command const& of, metric const& read) {
+  auto const run = [=](measure::epoch const&) {
+    measure::cell timed;
     try {
-      seconds_ = read_.seconds_in(output_of(of));
+      timed.launches = read.seconds_in(output_of(of));
     } catch (std::runtime_error const& cause) {
       std::string const why = cause.what();
       throw std::runtime_error(why.starts_with("it ") ? "the command '" + of.text() + "': " + why
                                                       : why);
     }
-  }
-
-  void warm(int, int) override {}
-
-  measure::cell time(int, int) override {
-    measure::cell timed;
-    timed[measure::clock::wall] = std::accumulate(seconds_.begin(), seconds_.end(), 0.0) /
-                                  static_cast<double>(seconds_.size());
-    timed.launches = seconds_;
+    timed[measure::clock::wall] =
+        std::accumulate(timed.launches.begin(), timed.launches.end(), 0.0) /
+        static_cast<double>(timed.launches.size());
     return timed;
-  }
-
-  /// A command has no known answer.
-  std::optional<std::string> verify(int) override { return {}; }
-
-  std::vector<std::string> caveats() const override { return {read_.describe()}; }
-
- private:
-  metric read_;
-  std::vector<double> seconds_;
-};
-
-/// A command that prints its numbers, as a variant.
-inline measure::variant metric_variant(std::string label, command of, metric read) {
-  measure::variant made;
-  made.axes = {{"command", label}};
-  made.label = std::move(label);
-  made.renews_code = true;
-  made.build = [of = std::move(of), read = std::move(read)](
-                   measure::epoch const&) -> std::unique_ptr<measure::subject> {
-    return std::make_unique<metric_subject>(of, read);
   };
-  return made;
+  return recorded_variant("command", std::move(label), read.describe(), run);
 }
 
 }  // namespace assay::examples

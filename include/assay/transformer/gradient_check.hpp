@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Whether the gradients of a step are those of a reference, by norms.
+#pragma once
+
+#include <assay/transformer/weights.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace assay::nn {
+
+/// The elements of a tensor that are compared: the first ones, so many at most.
+inline std::size_t compared_elements(weight_tensor const& tensor) {
+  return std::min(tensor.size(), std::size_t{1} << 16);
+}
+
+/// What is wrong with some numbers, or nothing: their difference has a norm of at most `allowed` of
+/// what is wanted, and `beside`.
+inline std::optional<std::string> wrong_by_norm(std::string const& what,
+                                                std::span<float const> found,
+                                                std::span<float const> wanted, double allowed,
+                                                double beside = 0) {
+  double apart = 0, whole = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    apart += std::pow(static_cast<double>(found[i]) - static_cast<double>(wanted[i]), 2);
+    whole += std::pow(static_cast<double>(wanted[i]), 2);
+  }
+  if (std::sqrt(apart) <= allowed * std::sqrt(whole) + beside) { return {}; }
+  return what + " differ by " + std::to_string(std::sqrt(apart / whole)) +
+         " of their norm, allowed is " + std::to_string(allowed);
+}
+
+/// What is wrong with gradients, or nothing. Both arrays have the compared elements of each tensor.
+/// The norm of all may be off by `allowed` of it, and the norm of a tensor by twice that
+/// share. A fault in a tensor of small gradients does not show in the norm of all. A gradient that
+/// is zero has the rounding of the terms that cancel.
+inline std::optional<std::string> wrong_gradients(decoder const& model,
+                                                  std::span<float const> found,
+                                                  std::span<float const> wanted, double allowed) {
+  if (auto wrong = wrong_by_norm("gradients", found, wanted, allowed)) { return wrong; }
+  double whole = 0;
+  for (auto const each : wanted) { whole += std::pow(static_cast<double>(each), 2); }
+  std::size_t at = 0;
+  for (auto const& tensor : weight_tensors(model)) {
+    auto const count = compared_elements(tensor);
+    if (auto wrong =
+            wrong_by_norm("gradients of " + tensor.name, found.subspan(at, count),
+                          wanted.subspan(at, count), 2 * allowed, 1e-6 * std::sqrt(whole))) {
+      return wrong;
+    }
+    at += count;
+  }
+  return {};
+}
+
+}  // namespace assay::nn
