@@ -50,14 +50,23 @@ struct counted_products {
   template <class Operation, class... Arguments>
   void operator()(nn::place_in_step const&, Operation const& what, Arguments const&...) {
     if constexpr (std::is_same_v<Operation, nn::product>) {
-      for (auto& each : all) {
-        if (each.op == what) {
-          ++each.times;
-          return;
-        }
-      }
-      all.push_back({what});
+      add(what);
+    } else if constexpr (std::is_same_v<Operation, nn::swiglu_product>) {
+      add(what.both());
+    } else if constexpr (std::is_same_v<Operation, nn::swiglu_product_gradient>) {
+      add(what.of_gated());
     }
+  }
+
+ private:
+  void add(nn::product const& what) {
+    for (auto& each : all) {
+      if (each.op == what) {
+        ++each.times;
+        return;
+      }
+    }
+    all.push_back({what});
   }
 };
 

@@ -317,6 +317,11 @@ FIGURES = [
     *((f"step of {size}/512 as a graph, `optimiser::in_products`", "", "weight_update", ["steps", {"size": size}],
        "{in_products_ms:.2f} ms; `optimiser::fused` {fused_ms:.2f} ms; {outcome} by at least {gains_at_least:.1%}")
       for size in ("small", "xl")),
+    *((f"SwiGLU in the product of {what}, {size}, 2048 tokens", "", "swiglu_product",
+       ["rows", {"size": size, "pass": which}],
+       "{together_us:.1f} us, {tflops:.0f} TFLOP/s; cuBLAS and SwiGLU {apart_us:.1f} us; {outcome} by at least {gains_at_least:.1%}")
+      for size in ("small", "medium", "xl", "2.7B")
+      for which, what in (("forward", "its inputs"), ("backward", "its gradient"))),
     ("streaming sum, all SMs, best strategy", ">= 97 % of the read bandwidth", "copy_strategies", [],
      "{sum_share_of_read_limit:.1%}", at_least(0.97, "sum_share_of_read_limit")),
     *((f"{what}, `{strategy}` ({kib} KiB in flight an SM) against `copy::regular` (16 KiB), {sms} SMs", "",

@@ -16,6 +16,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -25,7 +26,7 @@ using test::message_of;
 
 namespace {
 
-bool is_product(nn::ledger_entry const& each) { return each.operation == nn::product::name; }
+bool is_product(nn::ledger_entry const& each) { return nn::is_product(each.operation); }
 
 std::int64_t products_of(nn::ledger const& all, nn::phase which) {
   return all.sum([&](auto const& e) { return is_product(e) && e.where.phase == which; }).first;
@@ -91,6 +92,26 @@ TEST_CASE("products are counted in the formula and in what runs", "[nn]") {
     check(nn::choices{});
     check(nn::choices{nn::bf16{}, nn::attention::naive{}, nn::projections::packed{}});
   }
+}
+
+TEST_CASE("SwiGLU ends packed products in bfloat16, and is apart otherwise", "[nn]") {
+  nn::problem const of{nn::size_small};
+  auto const count = [&](auto const& how, std::string_view name) {
+    return nn::ledger{of, how}.sum([&](auto const& e) { return e.operation == name; }).first;
+  };
+  constexpr nn::choices separate{nn::bf16{}, nn::attention::naive{}};
+  constexpr nn::choices packed = separate.with(nn::projections::packed{});
+  CHECK(count(packed, nn::swiglu_product::name) == 12);
+  CHECK(count(packed, nn::swiglu_product_gradient::name) == 12);
+  CHECK(count(packed, nn::swiglu::name) + count(packed, nn::swiglu_gradient::name) == 0);
+  for (auto const name : {nn::swiglu::name, nn::swiglu_gradient::name}) {
+    CHECK(count(separate, name) == 12);
+    CHECK(count(packed.with(nn::tf32{}), name) == 12);
+  }
+  auto const flops = [&](auto const& how) {
+    return nn::ledger{of, how}.sum([](auto const&) { return true; }).second.flops;
+  };
+  CHECK(flops(packed) == flops(packed.with(nn::fp32{})));
 }
 
 TEST_CASE("each optimiser updates each weight once", "[nn]") {

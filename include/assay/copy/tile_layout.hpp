@@ -7,12 +7,20 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+
 namespace assay::copy {
 
 /// The position of chunk `chunk` of 16 bytes in a row of 128 bytes. This is the 128-byte swizzle of
 /// tensor maps and `wgmma` (PTX ISA, "Swizzling modes"): address bits 4 to 6 exclusive-or bits 7 to
 /// 9.
 __host__ __device__ constexpr int swizzled_chunk(int row, int chunk) { return chunk ^ (row & 7); }
+
+/// The number of tiles that cover a length.
+constexpr int tiles_of(std::size_t length, int tile) {
+  auto const step = static_cast<std::size_t>(tile);
+  return static_cast<int>((length + step - 1) / step);
+}
 
 /// A tile of `Rows` x `Cols` elements as consecutive panels of 128 bytes by `Rows` rows, each
 /// swizzled.

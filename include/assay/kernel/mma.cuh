@@ -33,6 +33,15 @@ __device__ void load_matrices_transposed(unsigned (&to)[4], void const* row) {
                : "memory");
 }
 
+/// The way back of `load_matrices` (compute capability 9.0; PTX ISA, "stmatrix").
+template <class = void>
+__device__ void store_matrices(void* row, unsigned const (&from)[4]) {
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
+      "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+      : "memory");
+}
+
 /// d += a x b, 16 x 8 with 16 values of k (PTX ISA, "mma.m16n8k16").
 template <class = void>
 __device__ void mma_m16n8k16(float (&d)[4], unsigned const (&a)[4], unsigned b0, unsigned b1) {

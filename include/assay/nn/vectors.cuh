@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Internal to nn. Neighbouring elements of an activation, or weights, as floats, in accesses of 16
-/// bytes.
+/// Neighbouring elements of an activation, or weights, as floats, in accesses of 16 bytes.
 #pragma once
 
 #include <assay/core/bfloat16.hpp>

@@ -159,7 +159,7 @@ class answers {
 
  private:
   static bool is_forward(part_time const& each) { return each.phase == nn::phase::forward; }
-  static bool is_product(part_time const& each) { return each.operation == product::name; }
+  static bool is_product(part_time const& each) { return nn::is_product(each.operation); }
 
   double mean_of(std::int64_t ns) const {
     return static_cast<double>(ns) / static_cast<double>(repetitions_);

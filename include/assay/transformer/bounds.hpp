@@ -24,7 +24,7 @@ inline double ns_at(double amount, double per_second) {
   return per_second > 0 ? 1e9 * amount / per_second : 0;
 }
 inline bool multiplies(std::string_view operation) {
-  return operation == product::name || operation == weight_updates::name ||
+  return is_product(operation) || operation == weight_updates::name ||
          operation == fused_attention::name || operation == turned_attention_gradient::name;
 }
 /// The operations that share a kind of bound.
@@ -33,7 +33,7 @@ inline std::string_view group_of(part_time const& of) {
   if (name == adamw_update::name || name == weight_updates::name) {
     return "weight gradients and AdamW";
   }
-  if (name == product::name) {
+  if (is_product(name)) {
     return of.part.ends_with(" weight") ? "weight gradients and AdamW" : "products";
   }
   if (name == rms_norm::name || name == rms_norm_gradient::name || name == gain_sums::name) {

@@ -17,6 +17,7 @@
 #include <assay/nn/weight_update.cuh>
 #include <assay/transformer/data_parallel.hpp>
 #include <assay/transformer/op_scope.hpp>
+#include <assay/transformer/swiglu_product.cuh>
 #include <assay/transformer/tokens.hpp>
 #include <assay/transformer/update.hpp>
 
@@ -103,6 +104,9 @@ class device_runner {
       enqueue(stream_, what, arguments..., scratch_);
     } else if constexpr (std::same_as<Operation, adamw_update>) {
       enqueue(stream_, what, arguments..., factors_);
+    } else if constexpr (std::same_as<Operation, swiglu_product> ||
+                         std::same_as<Operation, swiglu_product_gradient>) {
+      enqueue(stream_, what, arguments..., products_);
     } else if constexpr (std::same_as<Operation, weight_updates>) {
       enqueue(stream_, what, arguments..., factors_, products_);
     } else {

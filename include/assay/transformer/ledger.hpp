@@ -26,6 +26,12 @@ inline std::string_view name_of(phase which) {
   }
 }
 
+/// True of products of matrices, also of those that end in SwiGLU or its gradient.
+inline bool is_product(std::string_view operation) {
+  return operation == product::name || operation == swiglu_product::name ||
+         operation == swiglu_product_gradient::name;
+}
+
 /// One operation of a step.
 struct ledger_entry {
   place_in_step where;

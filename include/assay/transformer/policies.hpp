@@ -149,10 +149,11 @@ concept transformer_choice =
 
 /// The choices that decide the arrays of a step.
 struct layout {
-  bool packed = false;       ///< projections
-  bool keeps_scores = true;  ///< attention: else the logarithms of its sums
-  bool gain_parts = false;   ///< optimiser: gradients of gains are added up at once
-  int layers_at_once = 0;    ///< optimiser: it reads all gradients of at most so many layers
+  bool packed = false;          ///< projections
+  bool keeps_scores = true;     ///< attention: else the logarithms of its sums
+  bool gain_parts = false;      ///< optimiser: gradients of gains are added up at once
+  int layers_at_once = 0;       ///< optimiser: it reads all gradients of at most so many layers
+  bool gated_products = false;  ///< projections and precision: SwiGLU ends products
   bool operator==(layout const&) const = default;
 };
 
@@ -161,7 +162,8 @@ constexpr layout layout_of(choices<Precision, Attention, Projections, Optimiser>
   return {Projections::is_packed, Attention::keeps_scores,
           std::is_same_v<Optimiser, optimiser::fused> ||
               std::is_same_v<Optimiser, optimiser::in_products>,
-          std::is_same_v<Optimiser, optimiser::in_products> ? 2 : 0};
+          std::is_same_v<Optimiser, optimiser::in_products> ? 2 : 0,
+          Projections::is_packed && std::is_same_v<typename Precision::activation, bfloat16>};
 }
 
 static_assert(policy<fp32> && policy<tf32> && policy<bf16> && policy<attention::naive>);

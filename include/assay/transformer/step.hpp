@@ -15,6 +15,7 @@
 #include <assay/transformer/activations.hpp>
 #include <assay/transformer/attend.hpp>
 #include <assay/transformer/policies.hpp>
+#include <assay/transformer/swiglu_product.hpp>
 #include <assay/transformer/weights.hpp>
 
 #include <cstddef>
@@ -76,6 +77,8 @@ struct operations {
     return {rows, width, accumulate, layout.gain_parts};
   }
   swiglu gate() const { return {rows, inner, layout.packed ? 2 * inner : inner}; }
+  swiglu_product gated() const { return {rows, width, inner}; }
+  swiglu_product_gradient gated_gradient() const { return {rows, inner, width}; }
 
   /// Array `which` of those that lie side by side in `all`, if packed, or behind each other.
   template <class T>
@@ -162,14 +165,18 @@ void swiglu_forward(Run& run, operations const& op, int layer, layer_weights<Rea
                     layer_activations<Real, Narrow> const& a,
                     activations<Real, Narrow> const& all) {
   auto const at = [&](std::string_view part) { return place_in_step{phase::forward, layer, part}; };
-  auto const first = op.part(a.ab, op.inner, 0), second = op.part(a.ab, op.inner, 1);
-  if (op.layout.packed) {
-    run(at("w1, w3"), op.w13.forward(), a.normed2, w.w13, a.ab);
+  if (op.layout.gated_products) {
+    run(at("w1, w3"), op.gated(), a.normed2, w.w13, a.ab, a.gated);
   } else {
-    run(at("w1"), op.into.forward(), a.normed2, w.w1, first);
-    run(at("w3"), op.into.forward(), a.normed2, w.w3, second);
+    auto const first = op.part(a.ab, op.inner, 0), second = op.part(a.ab, op.inner, 1);
+    if (op.layout.packed) {
+      run(at("w1, w3"), op.w13.forward(), a.normed2, w.w13, a.ab);
+    } else {
+      run(at("w1"), op.into.forward(), a.normed2, w.w1, first);
+      run(at("w3"), op.into.forward(), a.normed2, w.w3, second);
+    }
+    run(at("swiglu"), op.gate(), first, second, a.gated);
   }
-  run(at("swiglu"), op.gate(), first, second, a.gated);
   run(at("w2"), op.out_of.forward(), a.gated, w.w2, all.branch);
 }
 
@@ -185,10 +192,15 @@ void swiglu_backward(Run& run, operations const& op, int layer,
   auto const first = op.part(a.ab, op.inner, 0), second = op.part(a.ab, op.inner, 1);
   auto const& d = all.gradients(static_cast<std::size_t>(layer));
   auto const da = op.part(d.ab, op.inner, 0), db = op.part(d.ab, op.inner, 1);
-  run(at("w2"), op.out_of.input_gradient(), d.out, w.w2, all.dgated);
-  run(at("w2 weight"), op.out_of.weight_gradient(), d.out, a.gated, dw.w2);
-  run(at("swiglu"), swiglu_gradient{op.rows, op.inner, op.gate().stride}, first, second, all.dgated,
-      da, db);
+  if (op.layout.gated_products) {
+    run(at("w2"), op.gated_gradient(), d.out, w.w2, a.ab, all.dgated, d.ab);
+    run(at("w2 weight"), op.out_of.weight_gradient(), d.out, a.gated, dw.w2);
+  } else {
+    run(at("w2"), op.out_of.input_gradient(), d.out, w.w2, all.dgated);
+    run(at("w2 weight"), op.out_of.weight_gradient(), d.out, a.gated, dw.w2);
+    run(at("swiglu"), swiglu_gradient{op.rows, op.inner, op.gate().stride}, first, second,
+        all.dgated, da, db);
+  }
   if (op.layout.packed) {
     run(at("w1, w3"), op.w13.input_gradient(), d.ab, w.w13, all.dnormed);
     run(at("w1, w3 weight"), op.w13.weight_gradient(), d.ab, a.normed2, dw.w13);
