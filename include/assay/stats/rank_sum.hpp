@@ -45,13 +45,15 @@ inline std::vector<double> rank_sum_distribution(int m, int n) {
     laws[0] = {1.0};
     for (std::size_t j = 1; j <= columns; ++j) {
       double const all = static_cast<double>(i) + static_cast<double>(j);
-      std::vector<double> law(static_cast<std::size_t>(i) * j + 1, 0.0);
-      auto const& shorter = laws[j];  // of i - 1 and j values
-      for (std::size_t u = 0; u < shorter.size(); ++u) { law[u + j] += i / all * shorter[u]; }
+      auto const most = static_cast<std::size_t>(i) * j;
+      std::vector<double> law(most + 1, 0.0);  // the same from either end
+      auto const& shorter = laws[j];           // of i - 1 and j values
+      for (std::size_t u = j; u <= most / 2; ++u) { law[u] += i / all * shorter[u - j]; }
       auto const& narrower = laws[j - 1];  // of i and j - 1 values
-      for (std::size_t u = 0; u < narrower.size(); ++u) {
+      for (std::size_t u = 0; u < std::min(narrower.size(), most / 2 + 1); ++u) {
         law[u] += static_cast<double>(j) / all * narrower[u];
       }
+      for (std::size_t u = 0; u <= most / 2; ++u) { law[most - u] = law[u]; }
       laws[j] = std::move(law);
     }
   }
