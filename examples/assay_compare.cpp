@@ -55,6 +55,7 @@ constexpr auto compare_description =
 /// The values of the command line of assay_compare.
 struct compare_request {
   std::vector<std::string> programs, commands, given_labels;
+  std::vector<std::string> versions;  ///< of the programs, when they were named
   std::string one_case, margin = "1%", alpha = "5%", clock, seed;
   double timeout = 60;
   examples::metric metric;
@@ -70,6 +71,15 @@ struct compare_request {
     auto names = !given_labels.empty() ? given_labels : of_commands() ? commands : programs;
     if (names[0] == names[1]) { names[1] += " (again)"; }
     return names;
+  }
+  /// Each epoch starts the programs anew, and a build may end meanwhile.
+  void require_same_programs() const {
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      if (file_version(programs[i]) == versions[i]) { continue; }
+      throw std::runtime_error(programs[i] +
+                               " was changed while it was compared: compare again, when all builds "
+                               "have ended");
+    }
   }
   measure::remote_options remote() const {
     return {.timeout = std::chrono::duration<double>{timeout}};
@@ -172,7 +182,10 @@ void settle(compare_request& of) {
   // CLI::Range lets NaN pass
   cli::require_between("--max-seconds", measuring.max_seconds, 1e-3, 1e6);
   cli::require_between("--timeout", of.timeout, 1e-3, 1e6);
-  for (auto const& program : of.programs) { of.chosen.later->files.read("the program", program); }
+  for (auto const& program : of.programs) {
+    of.versions.push_back(file_version(program));
+    of.chosen.later->files.read("the program", program);
+  }
   cli::require_outputs(of.chosen);
 }
 
@@ -236,6 +249,7 @@ measure::comparison judged(compare_request const& of, std::vector<measure::remot
   }
   measuring.alpha /= static_cast<double>(all.size());
   measuring.title = which.name + ": " + labels[1] + " against " + labels[0];
+  measuring.at_epoch_begin = [&](measure::epoch const&) { of.require_same_programs(); };
   auto found = measure::compare_variants(variants, measure::against_first(labels), measuring);
   if (runs != nullptr) { found.where.device = runs->states()[index].device; }
   if (of.of_metric() || runs != nullptr) {  // cells are no launches

@@ -403,6 +403,20 @@ TEST_CASE("what the body knows of the environment is kept, the rest is filled in
   CHECK(where.host_threads > 0);
 }
 
+TEST_CASE("what does not end after kill is ended by an alarm") {
+  for (int const signal : {SIGINT, SIGTERM, SIGHUP}) {
+    auto const what = run({}, [&](cli::options const& chosen) {
+      std::raise(signal);
+      CHECK(chosen.measuring.cancelled());
+      auto const left = ::alarm(5);
+      CHECK(left == (signal == SIGINT ? 0 : cli::detail::seconds_to_end));
+      return std::optional{test::sample()};
+    });
+    CHECK(what.code == 0);
+    CHECK(::alarm(0) == 0);
+  }
+}
+
 TEST_CASE("the first interrupt ends the comparison, not the process") {
   auto const what = run({}, [](cli::options const& chosen) {
     auto const& measuring = chosen.measuring;

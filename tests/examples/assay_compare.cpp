@@ -92,6 +92,18 @@ TEST_CASE("two builds with one case get the whole report, and a gate its exit co
              contains("after is slower than before"));
 }
 
+TEST_CASE("a program that a build replaces meanwhile is told, and no mixture is judged") {
+  if (compare.empty()) { return; }
+  builds const here;
+  here.write("run.sh",
+             "#!/bin/sh\necho x >> runs\n[ $(wc -l < runs) = 5 ] && cp run.sh next && mv next "
+             "run.sh\nexec ./small_slow\n");
+  auto const what = here.shell("chmod +x run.sh; '" + compare + "' ./small ./run.sh --quiet");
+  INFO(what.out << what.err);
+  CHECK(what.code == 4);
+  CHECK_THAT(what.err, contains("./run.sh was changed while it was compared: compare again"));
+}
+
 TEST_CASE("several cases get a line each, and the worst exit code") {
   if (compare.empty()) { return; }
   builds const here;

@@ -190,7 +190,7 @@ TEST_CASE("bad input of a calibration has one line with its value and the remedy
   CHECK_THAT(refused({on::host{1}}, {.sizes = {7, 7}, .make = make_saxpy}),
              contains("sizes = {7, 7}"));
   CHECK_THAT(refused({on::host{1}}, {.sizes = {1, 1000}, .make = {}}), contains("make is empty"));
-  for (double const budget : {NAN, 0.0, -1.0, HUGE_VAL}) {
+  for (double const budget : {double{NAN}, 0.0, -1.0, HUGE_VAL}) {
     CHECK_THAT(
         refused({on::host{1}}, {.sizes = {1, 1000}, .budget_seconds = budget, .make = make_saxpy}),
         contains("budget_seconds = ") && contains("a finite number above 0 is needed"));

@@ -9,6 +9,7 @@
 #include <assay/measure/options.hpp>
 
 #include <time.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstddef>
@@ -60,6 +61,7 @@ inline double monotonic_seconds() noexcept {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 inline double volatile interrupted_at = 0;
+inline constexpr unsigned seconds_to_end = 10;
 
 /// Turns Ctrl-C, `kill` or a closing terminal into the end of the comparison, with its report. A
 /// second one ends the process, but not within 0.1 s: `timeout` sends its signal twice.
@@ -71,6 +73,8 @@ inline void on_interrupt(int number) {
   }
   if (interrupted == 0) { interrupted_at = now; }
   interrupted = 1;
+  // Nobody may be there for a second one, as where CI ends a program whose kernel never ends.
+  if (number != SIGINT) { ::alarm(seconds_to_end); }
 }
 
 /// Installs the handler, and removes it at the end of its life. A closing terminal that is ignored,
@@ -83,7 +87,10 @@ class interrupt_guard {
   }
   interrupt_guard(interrupt_guard const&) = delete;
   interrupt_guard& operator=(interrupt_guard const&) = delete;
-  ~interrupt_guard() { install(SIG_DFL); }
+  ~interrupt_guard() {
+    install(SIG_DFL);
+    if (interrupted != 0) { ::alarm(0); }
+  }
 
  private:
   static void install(void (*handler)(int)) {

@@ -211,6 +211,21 @@ inline bool same_file(std::string const& one, std::string const& other) {
   return detail::own_path(one) == detail::own_path(other);
 }
 
+/// Tells a file from one that another process has put at its path, or written anew; empty where
+/// there is none.
+inline std::string file_version(std::string const& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) { return {}; }
+  std::string all;
+  for (auto const each :
+       {static_cast<long long>(info.st_dev), static_cast<long long>(info.st_ino),
+        static_cast<long long>(info.st_size), static_cast<long long>(info.st_mtim.tv_sec),
+        static_cast<long long>(info.st_mtim.tv_nsec)}) {
+    all += std::to_string(each) + ' ';
+  }
+  return all;
+}
+
 /// The files that a run reads and writes. Each file that it writes needs a path of its own.
 class run_files {
  public:
