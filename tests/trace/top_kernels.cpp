@@ -51,6 +51,10 @@ TEST_CASE("kernels are known by the names that libraries give them") {
   known const names[] = {
       {"ampere_sgemm_128x128_nn", "matmul"},
       {"nvjet_tst_128x256_64x4_1x2_h_bz_coopA_TNN", "matmul"},
+      {"void "
+       "assay::nn::kernels::swiglu_product_tiles<assay::nn::gated_tile>(assay::nn::swiglu_call)",
+       "matmul"},
+      {"void assay::nn::kernels::weight_update_tiles<assay::nn::update_tile>(int)", "matmul"},
       {"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_cublas", "matmul"},
       {"void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_64x64_32x6_tn_align8>("
        "T1::Params)",

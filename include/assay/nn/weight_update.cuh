@@ -5,6 +5,7 @@
 
 #include <assay/copy/matrix_view.hpp>
 #include <assay/copy/tensor_map.hpp>
+#include <assay/copy/tile_layout.hpp>
 #include <assay/core/bfloat16.hpp>
 #include <assay/core/cccl.hpp>
 #include <assay/core/device.hpp>
@@ -29,11 +30,6 @@
 namespace assay::nn {
 
 namespace detail {
-
-inline int tiles_of(std::size_t length, int tile) {
-  return static_cast<int>((length + static_cast<std::size_t>(tile) - 1) /
-                          static_cast<std::size_t>(tile));
-}
 
 /// A matrix of tokens as bulk copies take it, in panels of `depth` tokens.
 inline CUtensorMap map_of(std::span<bfloat16 const> all, std::size_t rows, std::size_t columns,
@@ -72,9 +68,9 @@ class weight_update_launches {
   /// One launch takes weights with equal numbers of tokens, at most `update_group::most`.
   void add(linear const& layer, weight_arrays<float, bfloat16> const& of) {
     auto const& [rows, in, out] = layer;
-    auto const slots = detail::tiles_of(rows, Tile::depth);
+    auto const slots = copy::tiles_of(rows, Tile::depth);
     if (group_.count == update_group::most || slots != group_.slots) { launch(); }
-    auto const across = detail::tiles_of(in, Tile::columns);
+    auto const across = copy::tiles_of(in, Tile::columns);
     group_.slots = slots;
     group_.of[group_.count++] = {detail::map_of(of.dy, rows, out, Tile::depth),
                                  detail::map_of(of.x, rows, in, Tile::depth),
@@ -85,7 +81,7 @@ class weight_update_launches {
                                  static_cast<int>(in),
                                  group_.tiles,
                                  across};
-    group_.tiles += across * detail::tiles_of(out, Tile::rows);
+    group_.tiles += across * copy::tiles_of(out, Tile::rows);
   }
   /// Enqueues what was added since the last launch.
   void launch() {

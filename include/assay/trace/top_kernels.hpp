@@ -83,7 +83,7 @@ inline kernel_classifier default_classes() {
            "conv_depthwise|ConvolutionForward|cudnn::cnn"),
       rule("matmul",
            "gemm|Gemm|GEMM|gemv|Gemv|cutlass|cublas|nvjet|splitKreduce|splitk|matmul|"
-           "Matmul|MatMul|xmma|triton_tem_|triton_mm"),
+           "Matmul|MatMul|xmma|triton_tem_|triton_mm|swiglu_product_tiles|weight_update_tiles"),
       rule("copy",
            "copy_kernel|CatArrayBatchedCopy|memcpy|memset|FillFunctor|fill_kernel|transpose|"
            "Transpose|permute"),
