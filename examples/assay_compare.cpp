@@ -251,6 +251,7 @@ measure::comparison judged(compare_request const& of, std::vector<measure::remot
   measuring.title = which.name + ": " + labels[1] + " against " + labels[0];
   measuring.at_epoch_begin = [&](measure::epoch const&) { of.require_same_programs(); };
   auto found = measure::compare_variants(variants, measure::against_first(labels), measuring);
+  of.require_same_programs();  // the last epoch may have begun before the change
   if (runs != nullptr) { found.where.device = runs->states()[index].device; }
   if (of.of_metric() || runs != nullptr) {  // cells are no launches
     std::erase_if(found.notes, [](auto const& each) { return each.starts_with("cells of "); });

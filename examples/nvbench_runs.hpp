@@ -118,11 +118,16 @@ class nvbench_runs {
       all.push_back(each.run(brief));
     }
     auto const only = [&](std::size_t program, nvbench_state const& state) {
-      bool const elsewhere =
-          std::ranges::find(all[1 - program], state.name, &nvbench_state::name) !=
-          all[1 - program].end();  // on another device
-      left_out_.push_back(concat(
-          {elsewhere ? state.key : state.name, ": only ", programs_[program].path, " has it"}));
+      auto const in_other = [&](std::string const& what, std::string nvbench_state::*member) {
+        return std::ranges::find(all[1 - program], what, member) != all[1 - program].end();
+      };
+      if (in_other(state.key, &nvbench_state::key)) {
+        left_out_.push_back(state.name + ": it is there again, and the first one is compared");
+      } else {
+        bool const on_another_device = in_other(state.name, &nvbench_state::name);
+        left_out_.push_back(concat({on_another_device ? state.key : state.name, ": only ",
+                                    programs_[program].path, " has it"}));
+      }
     };
     auto rest = all[1];
     for (auto const& each : all[0]) {

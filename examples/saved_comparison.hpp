@@ -5,6 +5,7 @@
 
 #include <assay/core/atomic_file.hpp>
 #include <assay/core/concat.hpp>
+#include <assay/measure/comparison.hpp>
 #include <assay/report/json.hpp>
 
 #include <nlohmann/json.hpp>

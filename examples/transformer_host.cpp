@@ -40,7 +40,7 @@ int main(int argc, char** argv) try {
   nn::ledger const step{{nn::size_small, 4, 512}};
   for (auto const phase : {nn::phase::forward, nn::phase::backward}) {
     auto const [count, all] = step.sum([&](nn::ledger_entry const& each) {
-      return each.where.phase == phase && each.operation == nn::product::name;
+      return each.where.phase == phase && nn::is_product(each.operation);
     });
     std::printf("size_small, %s: %d products, %.4f TFLOP\n",
                 phase == nn::phase::forward ? "forward" : "backward", static_cast<int>(count),

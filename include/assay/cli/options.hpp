@@ -77,27 +77,33 @@ inline void on_interrupt(int number) {
   if (number != SIGINT) { ::alarm(seconds_to_end); }
 }
 
-/// Installs the handler, and removes it at the end of its life. A closing terminal that is ignored,
-/// as under `nohup`, stays so.
+/// Installs the handler, and puts back what was there at the end of its life. A closing terminal
+/// and SIGTERM that are ignored, as under `nohup` and by `trap '' TERM`, stay so.
 class interrupt_guard {
  public:
   interrupt_guard() {
     interrupted = 0;
-    install(on_interrupt);
+    for (auto& [number, before] : replaced_) {
+      before = std::signal(number, on_interrupt);
+      // Shells ignore SIGINT for their background jobs, which nobody has asked for.
+      if (before == SIG_IGN && number != SIGINT) { std::signal(number, SIG_IGN); }
+    }
   }
   interrupt_guard(interrupt_guard const&) = delete;
   interrupt_guard& operator=(interrupt_guard const&) = delete;
   ~interrupt_guard() {
-    install(SIG_DFL);
+    for (auto const& [number, before] : replaced_) {
+      std::signal(number, before == SIG_ERR ? SIG_DFL : before);
+    }
     if (interrupted != 0) { ::alarm(0); }
   }
 
  private:
-  static void install(void (*handler)(int)) {
-    for (int const each : {SIGINT, SIGTERM, SIGHUP}) {
-      if (std::signal(each, handler) == SIG_IGN && each == SIGHUP) { std::signal(each, SIG_IGN); }
-    }
-  }
+  struct replaced {
+    int number;
+    void (*before)(int) = SIG_DFL;
+  };
+  replaced replaced_[3] = {{SIGINT}, {SIGTERM}, {SIGHUP}};
 };
 
 }  // namespace detail

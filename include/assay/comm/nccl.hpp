@@ -96,8 +96,8 @@ class nccl {
  public:
   static constexpr std::string_view name = "nccl";
 
-  /// Joins the other ranks. Throws on all ranks where a rank has no such GPU, two share one, or the
-  /// limit of a rank is not from above 0 to 1e6 s.
+  /// Joins the other ranks. Throws on all ranks where a rank has no such GPU, or two share one. The
+  /// limit of each rank must be above 0 and at most 1e6 s.
   explicit nccl(world const& all, on::device place,
                 std::chrono::duration<double> limit = std::chrono::seconds{120})
       : nccl(place, limit, all.rank(), all.ranks()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The warpgroup's products of 64 rows by 128 or 160 columns, by the number of sums (sm_90a).
+/// The warpgroup's products of 64 rows by 128 or 160 columns, for sm_90a: twice
+/// as many columns as a thread has sums. Nothing here may be instantiated in a pass without them.
 #pragma once
 
 #include <assay/kernel/wgmma.cuh>

@@ -53,7 +53,7 @@ struct adamw_update {
 
   /// The elements of each array: what lies between the pieces stays as it is.
   std::size_t extent() const { return (pieces - 1) * distance + count; }
-  /// Weights beside narrow activations have as many bytes: see `split_floats`.
+  /// A weight has 4 bytes for all activations: a float, or its two halves.
   traffic cost(double = 1) const {
     auto const n = detail::product_of(pieces, count);
     return detail::elements(4 * n, 3 * n, 14 * n);

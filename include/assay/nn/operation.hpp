@@ -28,22 +28,32 @@ using token = std::int32_t;
 template <class Real>
 using in = std::span<std::type_identity_t<Real> const>;
 
+namespace detail {
+
+/// What is added to the bits of a float before they are cut: half a step of the upper half.
+inline constexpr std::uint32_t half_step = 0x8000U;
+/// The bits of each NaN before that: those of others could become a finite number.
+inline constexpr std::uint32_t any_nan = 0x7FFF'0000U;
+
+}  // namespace detail
+
 /// A float in two halves: its bits plus 2^15, cut in the middle. The upper half is the float
-/// rounded to nearest. Ties go away from zero: two floats that tie to the same even number would
-/// leave it no code for one of them. Both halves give each float back bit by bit; a NaN stays one.
+/// rounded to nearest, with ties away from zero: 65,537 floats round to an even number where ties
+/// go to even, and 16 bits tell 65,536 apart. Both halves give each float back bit by bit. All NaNs
+/// become one. Two halves of zero are a NaN, and not zero.
 struct float_halves {
   bfloat16 high;
   std::uint16_t low = 0;
 
   constexpr explicit float_halves(float value) noexcept {
-    constexpr std::uint32_t some_nan = 0x7FFF'0000U;  // others could become finite numbers
-    auto const moved = (value == value ? std::bit_cast<std::uint32_t>(value) : some_nan) + 0x8000U;
+    auto const moved = (value == value ? std::bit_cast<std::uint32_t>(value) : detail::any_nan) +
+                       detail::half_step;
     high.bits = static_cast<std::uint16_t>(moved >> 16U);
     low = static_cast<std::uint16_t>(moved);
   }
   constexpr float_halves(bfloat16 upper, std::uint16_t lower) noexcept : high(upper), low(lower) {}
   constexpr explicit operator float() const noexcept {
-    return std::bit_cast<float>((std::uint32_t{high.bits} << 16U | low) - 0x8000U);
+    return std::bit_cast<float>((std::uint32_t{high.bits} << 16U | low) - detail::half_step);
   }
 };
 

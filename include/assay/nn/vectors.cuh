@@ -130,11 +130,11 @@ inline split_pointer begin_of(split_floats const& all) { return {all.high.data()
 
 /// Two floats from words with their upper and their lower halves, as `float_halves` has it.
 inline __device__ void join(unsigned high, unsigned low, float& first, float& second) {
-  first = __uint_as_float(__byte_perm(low, high, 0x5410) - 0x8000U);
-  second = __uint_as_float(__byte_perm(low, high, 0x7632) - 0x8000U);
+  first = __uint_as_float(__byte_perm(low, high, 0x5410) - detail::half_step);
+  second = __uint_as_float(__byte_perm(low, high, 0x7632) - detail::half_step);
 }
 inline __device__ unsigned moved_bits(float value) {
-  return (value == value ? __float_as_uint(value) : 0x7FFF'0000U) + 0x8000U;
+  return (value == value ? __float_as_uint(value) : detail::any_nan) + detail::half_step;
 }
 
 template <std::size_t Width>

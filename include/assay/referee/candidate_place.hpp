@@ -8,6 +8,7 @@
 #include <assay/core/concat.hpp>
 #include <assay/core/keep.hpp>
 #include <assay/core/lost_processor_time.hpp>
+#include <assay/core/place.hpp>
 #include <assay/core/random.hpp>
 #include <assay/machine/ceiling.hpp>
 #include <assay/measure/host_subject.hpp>
@@ -120,7 +121,7 @@ class host_candidate_place : public candidate_place {
   /// The fastest copy of one thread, in pieces that lie in its cache where a share of the bytes
   /// does, times the number of threads.
   machine::ceiling bytes_ceiling(double bytes) override {
-    auto const threads = std::max(1U, std::thread::hardware_concurrency());
+    auto const threads = usable_cores();
     auto const piece = static_cast<std::size_t>(std::clamp(bytes / 2 / threads, 4096.0, 64e6));
     std::vector<char> const from(piece, 1);
     std::vector<char> to(piece);

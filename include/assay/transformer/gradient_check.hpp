@@ -3,6 +3,7 @@
 /// Whether the gradients of a step are those of a reference, by norms.
 #pragma once
 
+#include <assay/nn/operation.hpp>
 #include <assay/transformer/weights.hpp>
 
 #include <algorithm>
@@ -19,12 +20,13 @@ inline std::size_t compared_elements(weight_tensor const& tensor) {
   return std::min(tensor.size(), std::size_t{1} << 16);
 }
 
-/// What is wrong with some numbers, or nothing: their difference has a norm of at most `allowed` of
-/// what is wanted, and `beside`.
+/// What is wrong with some numbers, or nothing. The norm of the difference may be `allowed` times
+/// the norm of `wanted`, plus `beside`. Throws `std::invalid_argument` for other sizes.
 inline std::optional<std::string> wrong_by_norm(std::string const& what,
                                                 std::span<float const> found,
                                                 std::span<float const> wanted, double allowed,
                                                 double beside = 0) {
+  detail::require_size("a gradient check", "what is found", found, wanted.size());
   double apart = 0, whole = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     apart += std::pow(static_cast<double>(found[i]) - static_cast<double>(wanted[i]), 2);

@@ -67,7 +67,7 @@ __device__ void fill_chunks(typename Tile::chunks const& ring, swiglu_call const
 template <class Tile, std::size_t Count>
 __device__ void start_token_products(unsigned slot, float (&sum)[2][Count]) {
   constexpr unsigned eight_rows = 8 * 128, half = 64 * 128 / 16;
-  unsigned leading = 16, step = 32 / 16;  // the first is not used
+  unsigned leading = 16, step = 32 / 16;  // K-major: `leading` is ignored
   if constexpr (Tile::is_backward) {
     leading = Tile::weight_tile::panel_bytes;
     step = 2 * eight_rows / 16;

@@ -32,8 +32,8 @@ struct swiglu_call {
 namespace detail {
 
 /// What tiles of both passes share: 128 rows, summed over slots of 64. Two warpgroups multiply in
-/// turn: while one has the tensor cores, the other applies SwiGLU to its sums. A third fills the
-/// rings. The registers of three warps, one of each, are the 3 x 168 that the block begins with.
+/// turn: while one has the tensor cores, the other applies SwiGLU to its sums. Threads of a third
+/// fill the rings. A block begins with 168 registers a thread: 24 + 2 x 240 = 3 x 168.
 struct swiglu_tile {
   static constexpr int rows = 128, depth = 64;
   static constexpr int multipliers = 256, threads = multipliers + 128, warps = multipliers / 32;
