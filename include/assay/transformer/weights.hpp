@@ -81,8 +81,8 @@ struct weights {
       auto const& each = tensors[next++];
       if (!from.empty()) { to = from.subspan(each.offset, each.size()); }
     };
-    auto const together = [](std::span<Narrow> first, std::size_t matrices) {
-      return std::span<Narrow>{first.data(), matrices * first.size()};
+    auto const together = [](std::span<Narrow> first, std::size_t count) {
+      return std::span<Narrow>{first.data(), count * first.size()};
     };
     take(embedding, all);
     for (std::int64_t l = 0; l < model.layers; ++l) {
