@@ -11,6 +11,8 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -61,6 +63,15 @@ CUtensorMap tensor_map(matrix_view<T> const& matrix, int panel_rows) {
                              std::to_string(static_cast<int>(code)));
   }
   return map;
+}
+
+/// The map of `rows` x `columns` elements; from a row to the next are `stride`.
+template <class T>
+CUtensorMap tensor_map(T const* first, std::size_t rows, std::size_t columns, std::size_t stride,
+                       int panel_rows) {
+  return tensor_map(matrix_view<T>{first, static_cast<int>(rows), static_cast<int>(columns),
+                                   static_cast<std::int64_t>(stride)},
+                    panel_rows);
 }
 
 }  // namespace assay::copy

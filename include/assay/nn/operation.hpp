@@ -30,7 +30,7 @@ using in = std::span<std::type_identity_t<Real> const>;
 
 namespace detail {
 
-/// What is added to the bits of a float before they are cut: half a step of the upper half.
+/// Half a step of the upper half: this is added to the bits of a float before they are cut.
 inline constexpr std::uint32_t half_step = 0x8000U;
 /// The bits of each NaN before that: those of others could become a finite number.
 inline constexpr std::uint32_t any_nan = 0x7FFF'0000U;

@@ -3,7 +3,6 @@
 /// `weight_update` on a device: one kernel for several weights, or a product and AdamW for each.
 #pragma once
 
-#include <assay/copy/matrix_view.hpp>
 #include <assay/copy/tensor_map.hpp>
 #include <assay/copy/tile_layout.hpp>
 #include <assay/core/bfloat16.hpp>
@@ -22,25 +21,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <span>
 #include <type_traits>
 #include <vector>
 
 namespace assay::nn {
-
-namespace detail {
-
-/// A matrix of tokens as bulk copies take it, in panels of `depth` tokens.
-inline CUtensorMap map_of(std::span<bfloat16 const> all, std::size_t rows, std::size_t columns,
-                          int depth) {
-  return copy::tensor_map(
-      copy::matrix_view<bfloat16>{all.data(), static_cast<int>(rows), static_cast<int>(columns),
-                                  static_cast<std::int64_t>(columns)},
-      depth);
-}
-
-}  // namespace detail
 
 /// True if a device runs the kernel: this program has its code for sm_90a. The kernel's image for
 /// the device says so by its launch bound.
@@ -72,8 +56,8 @@ class weight_update_launches {
     if (group_.count == update_group::most || slots != group_.slots) { launch(); }
     auto const across = copy::tiles_of(in, Tile::columns);
     group_.slots = slots;
-    group_.of[group_.count++] = {detail::map_of(of.dy, rows, out, Tile::depth),
-                                 detail::map_of(of.x, rows, in, Tile::depth),
+    group_.of[group_.count++] = {copy::tensor_map(of.dy.data(), rows, out, out, Tile::depth),
+                                 copy::tensor_map(of.x.data(), rows, in, in, Tile::depth),
                                  kernels::begin_of(of.weights),
                                  of.first.data(),
                                  of.second.data(),

@@ -54,8 +54,8 @@ __device__ void start_products(unsigned slot, float (&sum)[2][Count]) {
   for (unsigned i = 0; i < Tile::depth / 16; ++i) {
 #pragma unroll
     for (unsigned half = 0; half < 2; ++half) {
-      kernel::wgmma_m64n128k16_m_major(sum[half], a + half * (dy::panel_bytes / 16) + i * step,
-                                       b + i * step);
+      kernel::wgmma_m64n128k16<true>(sum[half], a + half * (dy::panel_bytes / 16) + i * step,
+                                     b + i * step);
     }
   }
 }

@@ -3,7 +3,6 @@
 /// Products with SwiGLU on a device: a kernel for both, or a product and SwiGLU's kernel.
 #pragma once
 
-#include <assay/copy/matrix_view.hpp>
 #include <assay/copy/tensor_map.hpp>
 #include <assay/copy/tile_layout.hpp>
 #include <assay/core/bfloat16.hpp>
@@ -22,7 +21,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <type_traits>
@@ -30,16 +28,6 @@
 namespace assay::nn {
 
 namespace detail {
-
-/// A matrix as bulk copies take it, in panels of `panel_rows` rows; `stride` elements are from a
-/// row to the next.
-inline CUtensorMap swiglu_map(bfloat16 const* first, std::size_t rows, std::size_t columns,
-                              std::size_t stride, int panel_rows) {
-  return copy::tensor_map(
-      copy::matrix_view<bfloat16>{first, static_cast<int>(rows), static_cast<int>(columns),
-                                  static_cast<std::int64_t>(stride)},
-      panel_rows);
-}
 
 /// Launches the kernel over a call that has its maps and arrays.
 template <class Tile>
@@ -78,8 +66,8 @@ inline void enqueue_kernel(::cuda::stream_ref stream, swiglu_product const& op, 
                            in<bfloat16> weights, std::span<bfloat16> ab, std::span<bfloat16> out) {
   using tile = gated_tile;
   swiglu_call call{};
-  call.tokens = detail::swiglu_map(x.data(), op.rows, op.in, op.in, tile::rows);
-  call.weights = detail::swiglu_map(weights.data(), 2 * op.width, op.in, op.in, tile::width);
+  call.tokens = copy::tensor_map(x.data(), op.rows, op.in, op.in, tile::rows);
+  call.weights = copy::tensor_map(weights.data(), 2 * op.width, op.in, op.in, tile::width);
   call.sums = ab.data();
   call.gated = out.data();
   detail::launch_swiglu<tile>(stream, call, op.rows, op.width, op.in);
@@ -90,10 +78,10 @@ inline void enqueue_kernel(::cuda::stream_ref stream, swiglu_product_gradient co
   using tile = gate_gradient_tile;
   swiglu_call call{};
   auto const inputs = [&](bfloat16 const* first) {
-    return detail::swiglu_map(first, op.rows, op.width, 2 * op.width, tile::chunk::rows);
+    return copy::tensor_map(first, op.rows, op.width, 2 * op.width, tile::chunk::rows);
   };
-  call.tokens = detail::swiglu_map(dy.data(), op.rows, op.out, op.out, tile::rows);
-  call.weights = detail::swiglu_map(weights.data(), op.out, op.width, op.width, tile::depth);
+  call.tokens = copy::tensor_map(dy.data(), op.rows, op.out, op.out, tile::rows);
+  call.weights = copy::tensor_map(weights.data(), op.out, op.width, op.width, tile::depth);
   call.gate = inputs(ab.data());
   call.up = inputs(ab.data() + op.width);
   call.sums = ab_gradient.data();

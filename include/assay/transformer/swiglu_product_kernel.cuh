@@ -6,7 +6,7 @@
 #include <assay/copy/tensor_copy.cuh>
 #include <assay/core/ptx.cuh>
 #include <assay/kernel/warpgroup_turns.cuh>
-#include <assay/kernel/wgmma_wide.cuh>
+#include <assay/kernel/wgmma.cuh>
 #include <assay/transformer/swiglu_product_tile.cuh>
 
 #include <cuda_runtime.h>
@@ -76,8 +76,13 @@ __device__ void start_token_products(unsigned slot, float (&sum)[2][Count]) {
   auto const b = kernel::wgmma_descriptor(slot + Tile::token_tile::bytes, leading, eight_rows);
 #pragma unroll
   for (unsigned i = 0; i < Tile::depth / 16; ++i) {
-    kernel::wgmma_m64k16<Tile::is_backward>(sum[0], a + i * 2, b + i * step);
-    kernel::wgmma_m64k16<Tile::is_backward>(sum[1], a + half + i * 2, b + i * step);
+    if constexpr (Tile::is_backward) {
+      kernel::wgmma_m64n128k16<false>(sum[0], a + i * 2, b + i * step);
+      kernel::wgmma_m64n128k16<false>(sum[1], a + half + i * 2, b + i * step);
+    } else {
+      kernel::wgmma_m64n160k16(sum[0], a + i * 2, b + i * step);
+      kernel::wgmma_m64n160k16(sum[1], a + half + i * 2, b + i * step);
+    }
   }
 }
 
