@@ -417,6 +417,22 @@ TEST_CASE("what does not end after kill is ended by an alarm") {
   }
 }
 
+TEST_CASE("signals that are ignored stay so, and a handler is put back") {
+  auto const own = [](int) {};
+  std::signal(SIGTERM, SIG_IGN);
+  std::signal(SIGINT, own);
+  auto const what = run({}, [](cli::options const& chosen) {
+    std::raise(SIGTERM);
+    CHECK_FALSE(chosen.measuring.cancelled());
+    std::raise(SIGINT);
+    CHECK(chosen.measuring.cancelled());
+    return std::optional{test::sample()};
+  });
+  CHECK(what.code == 0);
+  CHECK(std::signal(SIGTERM, SIG_DFL) == SIG_IGN);
+  CHECK(std::signal(SIGINT, SIG_DFL) == static_cast<void (*)(int)>(own));
+}
+
 TEST_CASE("the first interrupt ends the comparison, not the process") {
   auto const what = run({}, [](cli::options const& chosen) {
     auto const& measuring = chosen.measuring;

@@ -102,6 +102,18 @@ TEST_CASE("a program that a build replaces meanwhile is told, and no mixture is 
   INFO(what.out << what.err);
   CHECK(what.code == 4);
   CHECK_THAT(what.err, contains("./run.sh was changed while it was compared: compare again"));
+
+  // The last start of a comparison replaces the program: no epoch begins after that.
+  auto const compared = " --seed 3 --epochs 6 --quiet";
+  here.write("last.sh", "#!/bin/sh\necho x >> starts\nexec ./small_slow\n");
+  CHECK(here.shell("chmod +x last.sh; '" + compare + "' ./small ./last.sh" + compared).code == 0);
+  auto const starts = std::to_string(std::ranges::count(here.read("starts"), '\n'));
+  here.write("last.sh", "#!/bin/sh\necho x >> again\n[ $(wc -l < again) = " + starts +
+                            " ] && cp last.sh next && mv next last.sh\nexec ./small_slow\n");
+  auto const last = here.shell("'" + compare + "' ./small ./last.sh" + compared);
+  INFO(last.out << last.err);
+  CHECK(last.code == 4);
+  CHECK_THAT(last.err, contains("./last.sh was changed while it was compared"));
 }
 
 TEST_CASE("several cases get a line each, and the worst exit code") {
@@ -197,7 +209,7 @@ TEST_CASE("two builds of a benchmark of nvbench are judged state by state") {
   builds const here;
   fs::create_directory(here / "nv");
   for (auto const* build : {"old", "new", "slow", "fewer", "skips", "reversed", "null", "future",
-                            "broken", "strays", "elsewhere", "host"}) {
+                            "broken", "strays", "elsewhere", "host", "doubled"}) {
     fs::create_symlink(ASSAY_NVBENCH_PROGRAM, here / "nv" / build);
   }
   auto const run = [&](std::string const& arguments) {
@@ -236,6 +248,10 @@ TEST_CASE("two builds of a benchmark of nvbench are judged state by state") {
   CHECK_THAT(run("./old ./elsewhere").err,
              contains("not compared: copy device=0 N=16: only ./old has it") &&
                  contains("not compared: copy device=1 N=16: only ./elsewhere has it"));
+  for (std::string const programs : {"./old ./doubled", "./doubled ./old"}) {
+    CHECK_THAT(run(programs + " --max-seconds 1").err,
+               contains("not compared: copy N=16: it is there again, and the first one"));
+  }
   for (std::string const programs : {"./old ./host", "./host ./old"}) {
     auto const host = run(programs);
     CHECK(host.code == 2);

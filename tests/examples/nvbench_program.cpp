@@ -3,7 +3,8 @@
 // GPU. What it does depends on its name: "slow" takes 5 % longer, "fewer" lacks a state, "skips"
 // skips one, "reversed" writes its states from last to first, "null" writes null for a time,
 // "future" a version that is not known, and "broken" no JSON. "strays" measures another state than
-// was selected, "elsewhere" runs on another device, and "host" times nothing on a device.
+// was selected, "doubled" writes a state twice, "elsewhere" runs on another device, and "host"
+// times nothing on a device.
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -63,6 +64,7 @@ json state(std::string const& program, int exponent, std::filesystem::path const
 json benchmark(std::string const& program, selection const& of, std::filesystem::path const& file) {
   std::vector<int> exponents{4, 5};
   if (program == "fewer") { exponents = {4}; }
+  if (program == "doubled") { exponents = {4, 5, 4}; }
   for (auto const& [name, value] : of.axes) { exponents = {std::stoi(value)}; }
   if (program == "strays" && !of.axes.empty()) { exponents = {6}; }
   json values;
